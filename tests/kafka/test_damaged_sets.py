@@ -133,6 +133,30 @@ def test_a_message_that_a_broker_cut_is_no_damage_but_a_gap_in_a_produce_request
 
 
 @pytest.mark.parametrize("side", ["server", "client"])
+@pytest.mark.parametrize(("tail", "verdict"), [(bytes(11), (None, None)), (bytes(11) + b"\x60junk", (0x60, 4))])
+def test_a_wrapper_that_holds_more_than_whole_messages_is_bad(
+    side: str, tail: bytes, verdict: tuple[int | None, int | None]
+) -> None:
+    """no-kafka 3.4.3 compresses a buffer of which it has filled only a part; brokers read the messages before."""
+    wrapper = message([])
+    wrapper["message"]["attributes"]["codec"] = "GZIP"
+    wrapper["message"]["value"] = compress("gzip", FIRST + SECOND + tail).hex()
+    whole = wrapper | {"message": wrapper["message"] | {"value": compress("gzip", FIRST + SECOND).hex()}}
+    frame = last_frame(side, THIRD + message_set(wrapper), message_set(whole))
+    bad = [check for check in frame.decoded.checks if check.status == "bad"]
+    (check,) = bad
+    assert check.path.endswith("record_set.messages[1].message.value.content.partial")
+    assert (check.kind, check.stored, check.computed) == ("length", *verdict)
+    assert (check.source, check.offset) == (1, len(FIRST + SECOND) + (8 if verdict[0] else 0))
+    alone = wirekit.decode(frame.data, frame.schema, offset=frame.offset)
+    wirekit.registry.protocol("kafka").examine(alone)
+    assert [check for check in alone.checks if check.status == "bad"] == bad
+    assert [(each.value[:1], each.check) for each in frame.messages] == [
+        (bytes([number]), "ok") for number in (2, 0, 1, 0, 1)
+    ]
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
 def test_contents_of_a_cut_or_damaged_wrapper_are_not_taken_for_messages_behind_it(side: str) -> None:
     """Compressed bytes may hold what they are of nearly as it stands."""
     stored = SECOND + THIRD

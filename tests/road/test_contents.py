@@ -15,6 +15,7 @@ pytest.importorskip("numba")
 import wirekit
 from tests.capture.second_parser import packets, write
 from tests.kafka.golden import message
+from tests.kafka.sets import FIRST, SECOND, call
 from tests.pulsar.commands import connect, producer, receipt, send
 from tests.road.kafka_connections import (
     HANDSHAKE,
@@ -29,6 +30,7 @@ from tests.road.kafka_connections import (
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.capture import follow
+from wirekit.compression import compress
 from wirekit.conversation import Description, Dialogue
 from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.engine import Decoded
@@ -311,6 +313,18 @@ def test_kafka_answers_that_are_left_to_objects(pieces: list[tuple[int, bytes]],
     indexed, by_objects = left_to_objects(path)
     assert by_objects == indexed
     assert_same(path)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_wrapper_that_holds_more_than_whole_messages_is_left_to_objects(side: str, tmp_path: Path) -> None:
+    wrapper = message([])["message"] | {"value": compress("gzip", FIRST + SECOND[:-1]).hex()}
+    wrapper["attributes"]["codec"] = "GZIP"
+    data = wirekit.encode("kafka.message_set", {"messages": [{"offset": 0, "message": wrapper}]})
+    path = capture(tmp_path / "more.pcap", *((int(who == "server"), each) for who, each in call(side, data)))
+    assert left_to_objects(path) == (1, 1)
+    assert_same(path)
+    frames = wirekit.read(path, "frames", ["checks_bad"]).read_all().to_pylist()
+    assert sum(frame["checks_bad"] for frame in frames) == 1
 
 
 @pytest.mark.parametrize("name", ["pulsar-batch", "pulsar-comp_lz4", "pulsar-encryption", "pulsar-nobatch"])

@@ -4,7 +4,8 @@ Decoding cannot continue there, because the size gives the start of the next mes
 are searched for messages with a good CRC. If the fields of a message end before its size does, and the bytes between
 contain an intact message, the size is wrong: the message ends with its fields, and its verdict is bad, because its CRC
 covers all bytes that its size names. If both the fields and the size exceed the set, the broker has cut the message in
-a fetch.
+a fetch. Fetches do not cut the set in a wrapper: if its last message is incomplete, the producer compressed other bytes
+than a message set, and brokers drop the rest.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Sets:
         if message_set is None:
             return
         self.verify(message_set, path)
+        self._verify_contents(message_set, path)
         entries = message_set.get("messages") or []
         number, data, start = self._damage(message_set, entries, path)
         if number is None:
@@ -113,6 +115,32 @@ class Sets:
             value = None if message is None else message.get("value")
             if isinstance(value, Record) and (inside := content(value)) is not None:
                 self.verify(inside, f"{place}.value.content")
+
+    def _verify_contents(self, message_set: Any, path: str) -> None:
+        """Adds a bad verdict for each wrapper whose decompressed set ends inside a message."""
+        before = f"{path}.messages" if path else "messages"
+        for number, entry in enumerate(message_set.get("messages") or []):
+            message = entry.get("message")
+            value = None if message is None else message.get("value")
+            if not isinstance(value, Record) or (inside := content(value)) is None:
+                continue
+            place = f"{before}[{number}].message.value.content"
+            if partial := inside.get("partial"):
+                start, source = self._contents.get(f"{place}.partial", (0, 0))
+                size = _size_of(partial)
+                present = None if size is None else len(partial) - ENTRY_HEAD
+                start += 0 if size is None else ENTRY.lead("message_size")
+                note = "the decompressed set ends inside a message"
+                self._decoded.add(Check(f"{place}.partial", "length", size, present, "bad", start, source, note))
+            self._verify_contents(inside, place)
+
+    @cached_property
+    def _contents(self) -> dict[str, tuple[int, int]]:
+        """(start, source) of the fields in decompressed data, by path; empty if the spans exceed the limits."""
+        try:
+            return {each.path: (each.start, each.source) for each in self._decoded.spans if each.source}
+        except Limit:
+            return {}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -194,11 +222,10 @@ class Sets:
 
     def _verdict(self, partial: bytes, part: Part, path: str) -> Check:
         """The verdict on a size beyond the end of its set; if no message is cut, the bytes are already a gap."""
-        place, number = ENTRY.lead("message_size"), record_set.length
-        stored = number.unpack(partial[place : place + number.length])
-        begin = self._begin(path)
+        stored, begin = _size_of(partial), self._begin(path)
         has_place = begin or self._is_set
-        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if has_place else 0)
+        place = self._end(begin) - len(partial) + ENTRY.lead("message_size") if has_place else 0
+        offset = self._decoded.offset + place
         note = "the fields of the message end before the set does, and an intact message follows them"
         return Check(join_path([path, "partial"]), "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
 
@@ -230,6 +257,12 @@ def _batches(parts: list[Part]) -> Iterator[list[Part]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _size_of(partial: bytes) -> int | None:
+    """The ``message_size`` of an incomplete entry; None if it ends before."""
+    place, number = ENTRY.lead("message_size"), record_set.length
+    return int(number.unpack(partial[place : place + number.length])) if len(partial) >= ENTRY_HEAD else None
 
 
 def is_oversized(partial: bytes, key: str = SET) -> bool:

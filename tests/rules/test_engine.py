@@ -87,6 +87,11 @@ def test_states_and_counters() -> None:
             "rule r: table door has no state 'shut'; it has absent, 'open', 'closed'",
         ),
         (Step("lock", "door", "", "locked", when=("shut",)), "step at 'lock': table door has no state 'shut'"),
+        (Step("lock", "door", "", "locked", given=("dor", "", "open")), "step at 'lock': no step sets the table 'dor'"),
+        (
+            Step("lock", "door", "", "locked", given=("door", "", "shut")),
+            "step at 'lock': table door has no state 'shut'",
+        ),
     ],
 )
 def test_names_of_tables_and_states_that_no_step_sets_are_refused(changed: Rule | Step, problem: str) -> None:

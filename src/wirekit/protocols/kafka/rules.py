@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from wirekit.conversation import Frame
-from wirekit.protocols.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
+from wirekit.protocols.kafka.dialogue import ANY_REQUEST, APIS, BY_NAME, MESSAGE_SETS
 from wirekit.rules import ABSENT, LOST, OLDEST, Event, Rule, RuleSet, Step
 from wirekit.wire import this
 
@@ -31,6 +31,9 @@ PRODUCE, FETCH, METADATA = "produce", "fetch", "metadata"
 SINCE_MAGIC_1 = 2
 """For a Fetch before this version, brokers convert messages of magic 1, and decompress them: the set may then exceed
 ``max_bytes``. From version 3 on, Fetch returns the first message whole, however large."""
+SINCE_0_9 = {api.name for api in APIS if not api.versions[0].since.startswith("0.10.")}
+"""The APIs of brokers of 0.9. These neither answer a request of another API nor close the connection (0.9.0.1,
+observed); kafka-node waits for the answer to its ApiVersions, and goes on."""
 
 
 class Versions(NamedTuple):
@@ -65,6 +68,8 @@ def _request(frame: Frame) -> Iterator[Event]:
     }
     yield Event("request", {**fields, "known": description.api in BY_NAME})
     yield Event("answered request" if description.answered else "request with acks 0", fields)
+    if description.answered:
+        yield Event("awaited request" if description.api in SINCE_0_9 else "request that 0.9 ignores", fields)
     for topic, partition, _ in _partitions(frame, "request"):
         yield Event(f"{description.api} partition", {"topic": topic, "partition": partition, "replica": _replica(body)})
     if body is not None and description.api in (*MEMBERS_ONLY, "leave_group", "join_group"):
@@ -81,6 +86,8 @@ def _response(frame: Frame) -> Iterator[Event]:
     if request is None:
         yield Event("response to nothing", number)
         return
+    if frame.description.api not in SINCE_0_9:
+        yield Event("response of 0.10")
     yield Event("response", {"request": request.offset, **number})
     body, request_body = _body(frame), _body(request)
     if body is None or request_body is None:
@@ -185,7 +192,9 @@ MEMBER = (this.group_id, this.member_id)
 LEADER = (this.connection, this.topic, this.partition)
 
 STEPS = (
-    Step("answered request", "waiting", this.request, "waiting"),
+    Step("response of 0.10", "release", "", "0.10"),
+    Step("awaited request", "waiting", this.request, "waiting"),
+    Step("request that 0.9 ignores", "waiting", this.request, "waiting", given=("release", "", "0.10")),
     Step("answered request", "correlation_id", this.correlation_id, "waiting"),
     Step("request with acks 0", "acks_0", this.correlation_id, "sent"),
     Step("answered request", "acks_0", this.correlation_id, ABSENT),

@@ -467,7 +467,7 @@ RULES = RuleSet(
         ),
         Rule(
             "consumer_used_after_close",
-            "a client uses no consumer that the broker closed; Java clients do send collected ACKs after UNSUBSCRIBE",
+            "a client uses no consumer that the broker closed; Java and Go clients send late ACKs after UNSUBSCRIBE",
             f"{SPECIFICATION}, Consumer; {BROKER} 3.0.7, observed",
             "use of a consumer",
             ("closed",),

@@ -162,7 +162,10 @@ CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]]
     ),
     "consumer_used_after_close": (
         [*connect(), *consumer()],
-        [[c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()]],
+        [
+            [c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()],
+            [c("CLOSE_CONSUMER", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), flow(1)],
+        ],
         [c("UNSUBSCRIBE", consumer_id=1, request_id=3), ack()],
     ),
     "subscribed_twice": (

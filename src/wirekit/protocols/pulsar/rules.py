@@ -445,7 +445,7 @@ RULES = RuleSet(
             "FLOW names a consumer that was subscribed on this connection",
             f"{SPECIFICATION}, Flow control",
             "client FLOW",
-            (ABSENT, "refused", "closed"),
+            (ABSENT, "refused"),
             *CONSUMER,
         ),
         Rule(
@@ -467,9 +467,9 @@ RULES = RuleSet(
         ),
         Rule(
             "consumer_used_after_close",
-            "a client uses no consumer that the broker closed; Java and Go clients send late ACKs after UNSUBSCRIBE",
-            f"{SPECIFICATION}, Consumer; {BROKER} 3.0.7, observed",
-            "use of a consumer",
+            "a client uses no consumer that the broker closed; Java and Go clients do send late ACKs, Go late FLOWs",
+            f"{SPECIFICATION}, Consumer; {BROKER} 3.0.7 and 4.2.4, observed",
+            ("use of a consumer", "client FLOW"),
             ("closed",),
             *CONSUMER,
             severity="warning",

@@ -358,6 +358,22 @@ class TestMessages:
             (8, 5, "LogAppendTime", "lz4", b"b"),
         ]
 
+    def test_of_a_wrapper_with_an_older_magic_than_its_messages(self) -> None:
+        """kafka-node 5.0.0 writes such wrappers to brokers of 0.9, which give the messages in them absolute offsets."""
+        conversation = Conversation("kafka")
+        topics = [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 7, "max_bytes": 999}]}]
+        asked = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": topics}
+        frame(conversation, "client", request("fetch", 1, 1, asked))
+        inner = [message(b"a", offset=7, magic=1, timestamp=5), message(b"b", offset=8, magic=1, timestamp=6)]
+        records = {"messages": [message(inner, offset=8, codec="GZIP")]}
+        partition = {"partition": 0, "error_code": 0, "high_watermark": 9, "record_set": records}
+        body = {"throttle_time_ms": 0, "responses": [{"topic": "t", "partition_responses": [partition]}]}
+        answer = frame(conversation, "server", response("fetch", 1, 1, body))
+        assert [(m.offset, m.timestamp, m.timestamp_type, m.check, m.value) for m in answer.messages] == [
+            (7, 5, "CreateTime", "ok", b"a"),
+            (8, 6, "CreateTime", "ok", b"b"),
+        ]
+
     def test_of_frames_that_have_none(self) -> None:
         conversation = Conversation("kafka")
         assert frame(conversation, "client", request("list_groups", 0, 1, {})).messages == []

@@ -47,8 +47,11 @@ def fetch(number: int, version: int = 1, replica: int = -1, max_bytes: int = 100
     return q("fetch", version, number, replica_id=replica, max_wait_time=1, min_bytes=1, **limit, topics=topics)
 
 
-def fetched(number: int, error: int = 0, version: int = 1, magic: int = 0, partition: int = 0) -> SentFrame:
-    records = {"messages": [message(b"x" * 40, offset=0, magic=magic)]}
+def fetched(
+    number: int, error: int = 0, version: int = 1, magic: int = 0, partition: int = 0, codec: str = "NONE"
+) -> SentFrame:
+    each = message(b"x" * 40, offset=0, magic=magic)
+    records = {"messages": [each if codec == "NONE" else message([each], codec=codec)]}
     answer = {"partition": partition, "error_code": error, "high_watermark": 1, "record_set": records}
     responses = [{"topic": "t", "partition_responses": [answer]}]
     return a("fetch", version, number, throttle_time_ms=0, responses=responses)
@@ -162,8 +165,8 @@ CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]]
     "old_fetch_above_max_bytes": (listed(1), [[fetch(2, max_bytes=30), fetched(2)]], [fetch(2), fetched(2)]),
     "magic_above_version": (
         listed(1),
-        [[fetch(2), fetched(2, magic=1)]],
-        [fetch(2), fetched(2), fetch(3, 2), fetched(3, 0, 2, magic=1)],
+        [[fetch(2), fetched(2, magic=1)], [fetch(2), fetched(2, magic=1, codec="GZIP")]],
+        [fetch(2), fetched(2, codec="GZIP"), fetch(3, 2), fetched(3, 0, 2, magic=1)],
     ),
 }
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from wirekit.conversation import Frame
-from wirekit.protocols.kafka.dialogue import ANY_REQUEST, APIS, BY_NAME, MESSAGE_SETS
+from wirekit.protocols.kafka import reading
+from wirekit.protocols.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
 from wirekit.rules import ABSENT, LOST, OLDEST, Event, Rule, RuleSet, Step
+from wirekit.schemas.kafka.apis import APIS
 from wirekit.wire import this
 
 PAGE = "Kafka protocol specification page"
@@ -129,8 +131,7 @@ def _answered_partitions(frame: Frame, request: Frame) -> Iterator[Event]:
         if content.get("error_code") == NOT_LEADER:
             yield Event("not leader", {"topic": topic, "partition": partition})
         if api == FETCH and version < SINCE_MAGIC_1:
-            magics = [entry.message.get("magic") or 0 for entry in entries]
-            yield Event("old fetch answered", {**fields, "magic": max(magics, default=0)})
+            yield Event("old fetch answered", {**fields, "magic": max(_magics(entries), default=0)})
         elif api == FETCH and version == SINCE_MAGIC_1:
             yield Event("fetch v2 answered", fields)
 
@@ -166,6 +167,14 @@ def _entries(content: Any) -> list[Any]:
     """The whole messages of a partition; the sum of their sizes is slightly less than the size of the message set."""
     messages = content.get("record_set")
     return [entry for entry in (messages.get("messages") or ()) if entry.get("message")] if messages is not None else []
+
+
+def _magics(entries: list[Any]) -> Iterator[int]:
+    """The magic of each message, those in wrappers included."""
+    for entry in entries:
+        yield entry.message.get("magic") or 0
+        if (inside := reading.content(entry.message.get("value"))) is not None:
+            yield from _magics([each for each in inside.get("messages") or () if each.get("message")])
 
 
 def _replica(body: Any) -> int:

@@ -233,9 +233,10 @@ def test_a_set_that_the_broker_converted_is_no_error() -> None:
 
 
 def test_a_broker_that_ignores_api_versions_answers_in_order() -> None:
-    """A broker of 0.9.0.1 knows no ApiVersions; kafka-node 5.0.0 waits, and sends Metadata."""
+    """A broker of 0.9.0.1 knows no ApiVersions, nor versions of 0.10; kafka-node 5.0.0 waits, and sends Metadata."""
     ignored = versions(1)[0]
     assert names(violations("kafka", [ignored, *metadata(2), *listed(3)])) == []
+    assert names(violations("kafka", [fetch(1, version=2), *metadata(2), *listed(3)])) == []
     answering = [*versions(1), q("api_versions", 0, 2), *metadata(3)]
     assert names(violations("kafka", answering)) == ["response_out_of_order"]
 

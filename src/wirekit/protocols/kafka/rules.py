@@ -33,8 +33,10 @@ PRODUCE, FETCH, METADATA = "produce", "fetch", "metadata"
 SINCE_MAGIC_1 = 2
 """For a Fetch before this version, brokers convert messages of magic 1, and decompress them: the set may then exceed
 ``max_bytes``. From version 3 on, Fetch returns the first message whole, however large."""
-SINCE_0_9 = {api.name for api in APIS if not api.versions[0].since.startswith("0.10.")}
-"""The APIs of brokers of 0.9. These neither answer a request of another API nor close the connection (0.9.0.1,
+SINCE_0_9 = {
+    (api.name, number) for api in APIS for number, each in enumerate(api.versions) if not each.since.startswith("0.10.")
+}
+"""The APIs and versions of brokers of 0.9. These neither answer another request nor close the connection (0.9.0.1,
 observed); kafka-node waits for the answer to its ApiVersions, and goes on."""
 
 
@@ -71,7 +73,10 @@ def _request(frame: Frame) -> Iterator[Event]:
     yield Event("request", {**fields, "known": description.api in BY_NAME})
     yield Event("answered request" if description.answered else "request with acks 0", fields)
     if description.answered:
-        yield Event("awaited request" if description.api in SINCE_0_9 else "request that 0.9 ignores", fields)
+        yield Event(
+            "awaited request" if (description.api, description.version) in SINCE_0_9 else "request that 0.9 ignores",
+            fields,
+        )
     for topic, partition, _ in _partitions(frame, "request"):
         yield Event(f"{description.api} partition", {"topic": topic, "partition": partition, "replica": _replica(body)})
     if body is not None and description.api in (*MEMBERS_ONLY, "leave_group", "join_group"):
@@ -88,7 +93,7 @@ def _response(frame: Frame) -> Iterator[Event]:
     if request is None:
         yield Event("response to nothing", number)
         return
-    if frame.description.api not in SINCE_0_9:
+    if (request.description.api, request.description.version) not in SINCE_0_9:
         yield Event("response of 0.10")
     yield Event("response", {"request": request.offset, **number})
     body, request_body = _body(frame), _body(request)

@@ -8,11 +8,31 @@ Source: specification page, "Protocol Primitive Types"; Kafka 0.10.2 ``Type.java
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from wirekit.schemas.kafka.errors import ERROR_CODES
 from wirekit.values import SymbolTable
 from wirekit.wire import Array, Bytes, Flag, Node, String, Struct, Symbols, int8, int16, int32
+
+_LATER_APIS = """
+    DeleteRecords InitProducerId OffsetForLeaderEpoch AddPartitionsToTxn AddOffsetsToTxn EndTxn WriteTxnMarkers
+    TxnOffsetCommit DescribeAcls CreateAcls DeleteAcls DescribeConfigs AlterConfigs AlterReplicaLogDirs
+    DescribeLogDirs SaslAuthenticate CreatePartitions CreateDelegationToken RenewDelegationToken
+    ExpireDelegationToken DescribeDelegationToken DeleteGroups ElectLeaders IncrementalAlterConfigs
+    AlterPartitionReassignments ListPartitionReassignments OffsetDelete DescribeClientQuotas AlterClientQuotas
+    DescribeUserScramCredentials AlterUserScramCredentials Vote BeginQuorumEpoch EndQuorumEpoch DescribeQuorum
+    AlterPartition UpdateFeatures Envelope FetchSnapshot DescribeCluster DescribeProducers BrokerRegistration
+    BrokerHeartbeat UnregisterBroker DescribeTransactions ListTransactions AllocateProducerIds
+    ConsumerGroupHeartbeat ConsumerGroupDescribe ControllerRegistration GetTelemetrySubscriptions PushTelemetry
+    AssignReplicasToDirs ListConfigResources DescribeTopicPartitions ShareGroupHeartbeat ShareGroupDescribe
+    ShareFetch ShareAcknowledge AddRaftVoter RemoveRaftVoter UpdateRaftVoter InitializeShareGroupState
+    ReadShareGroupState WriteShareGroupState DeleteShareGroupState ReadShareGroupStateSummary
+    StreamsGroupHeartbeat StreamsGroupDescribe DescribeShareGroupOffsets AlterShareGroupOffsets
+    DeleteShareGroupOffsets
+"""
+LATER_APIS = _LATER_APIS.split()
+"""The APIs of Kafka 0.11 and later, from key 21 on; their bodies have no layout (``ApiKey`` of kafka-python 3.0.12)."""
 
 API_KEYS = SymbolTable(
     "api_key",
@@ -38,6 +58,10 @@ API_KEYS = SymbolTable(
         18: ("api_versions", "ApiVersions"),
         19: ("create_topics", "CreateTopics"),
         20: ("delete_topics", "DeleteTopics"),
+        **{
+            key: (re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower(), f"{name}; after 0.10, its body has no layout")
+            for key, name in enumerate(LATER_APIS, 21)
+        },
     },
 )
 

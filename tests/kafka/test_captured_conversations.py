@@ -131,7 +131,7 @@ def test_closed_after_a_request() -> None:
     conversation.receive("client", request.data)
     (unknown,) = conversation.receive("client", request.data[:4] + key + request.data[6:])
     assert isinstance(unknown, Frame)
-    assert unknown.reason == "api key 77 is not known"
+    assert unknown.reason == "share_group_describe v1 is not known"
     assert [*conversation.close("client"), *conversation.close("server")] == []
 
 

@@ -157,14 +157,18 @@ class TestVersions:
         assert answer.value.body.error_code.symbol == "UNSUPPORTED_VERSION"
         assert answer.request is question
 
-    def test_unknown_api(self) -> None:
+    @pytest.mark.parametrize(
+        ("key", "api", "reason"),
+        [(177, "177", "api key 177 is not known"), (22, "init_producer_id", "init_producer_id v0 is not known")],
+    )
+    def test_unknown_api(self, key: int, api: str, reason: str) -> None:
         conversation = Conversation("kafka")
-        question = frame(conversation, "client", unknown(77, 0, 1))
-        assert (question.description.api, question.reason) == ("77", "api key 77 is not known")
+        question = frame(conversation, "client", unknown(key, 0, 1))
+        assert (question.description.api, question.reason) == (api, reason)
         answer = frame(conversation, "server", sized(b"\0\0\0\1whatever"))
         assert answer.request is question
         assert answer.schema == "kafka.response"
-        assert answer.reason == "the request is 77 v0, which is not known"
+        assert answer.reason == f"the request is {api} v0, which is not known"
 
     def test_unknown_version(self) -> None:
         conversation = Conversation("kafka")
@@ -248,7 +252,7 @@ class TestSasl:
         conversation = Conversation("kafka")
         frame(conversation, "client", self.handshake)
         frame(conversation, "server", self.refused)
-        assert frame(conversation, "client", unknown(77, 0, 2)).reason == "api key 77 is not known"
+        assert frame(conversation, "client", unknown(177, 0, 2)).reason == "api key 177 is not known"
 
     def test_connection_that_begins_with_a_token(self) -> None:
         """Brokers of 0.9 know GSSAPI only, without a handshake."""
@@ -258,7 +262,7 @@ class TestSasl:
         assert frame(conversation, "server", sized(b"\x60\x81\x99whatever")).schema == "kafka.sasl_token"
         assert frame(conversation, "client", sized(b"")).schema == "kafka.sasl_token"
         assert frame(conversation, "client", request("metadata", 0, 0, {"topics": []})).reason is None
-        assert frame(conversation, "client", unknown(77, 0, 1)).reason == "api key 77 is not known"
+        assert frame(conversation, "client", unknown(177, 0, 1)).reason == "api key 177 is not known"
 
 
 class TestJoinedInTheMiddle:

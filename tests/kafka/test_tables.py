@@ -14,7 +14,7 @@ from wirekit.schemas.kafka import PROTOCOL, embedded
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.errors import ERROR_CODES
 from wirekit.schemas.kafka.messages import produced_set, record_set
-from wirekit.schemas.kafka.types import API_KEYS, SECURITY_PROTOCOLS
+from wirekit.schemas.kafka.types import API_KEYS, LATER_APIS, SECURITY_PROTOCOLS
 from wirekit.wire import Array, Bytes, Flag, If, IfMore, Integer, Node, String, Struct, Symbols
 
 TITLES = {
@@ -115,9 +115,17 @@ def test_headers(table: dict[str, Any]) -> None:
 def test_apis_are_those_of_the_tables_in_order() -> None:
     declared = [(api.key, api.name, number) for api in APIS for number in range(len(api.versions))]
     assert declared == [(table["api_key"], TITLES[table["name"]], table["version"]) for table in TABLES]
-    assert [(int(symbol), symbol.symbol) for symbol in API_KEYS] == [(api.key, api.name) for api in APIS]
+    symbols = [(int(symbol), symbol.symbol) for symbol in API_KEYS]
+    assert symbols[: len(APIS)] == [(api.key, api.name) for api in APIS]
     for table in TABLES:
         assert API_KEYS(table["api_key"]).description.startswith(table["name"])
+
+
+def test_later_apis_have_the_names_of_kafka_python() -> None:
+    api_key = pytest.importorskip("kafka.protocol.api_key")
+    later = {each.value: each.name for each in api_key.ApiKey if each.value >= len(APIS)}
+    assert {key: name for key, name in enumerate(LATER_APIS, len(APIS)) if key in later} == later
+    assert (API_KEYS(28).symbol, API_KEYS(50).symbol) == ("txn_offset_commit", "describe_user_scram_credentials")
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['name']}-v{table['version']}")

@@ -31,6 +31,7 @@ from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
+from wirekit.schemas.kafka.types import API_KEYS
 from wirekit.values import Record
 from wirekit.wire.stream import Limits
 
@@ -116,7 +117,8 @@ class KafkaDialogue(Dialogue):
             return (TOKEN, {}, None) if _gssapi(data) else (ANY_REQUEST, {}, "neither a request nor a GSSAPI token")
         if number is None or version is None:
             return ANY_REQUEST, {}, None
-        name = f"api key {int(number)}" if api is None else f"{api.name} v{version}"
+        symbol = API_KEYS(number).symbol
+        name = f"{symbol} v{version}" if symbol else f"api key {number}"
         return ANY_REQUEST, {}, Undeclared(f"{name} is not known") if headed else f"{name} is not known"
 
     def _response(self, data: bytes) -> Choice:

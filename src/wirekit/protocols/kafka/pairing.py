@@ -14,6 +14,7 @@ from wirekit.protocols.kafka.tables import NONE
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import PRODUCE
+from wirekit.schemas.kafka.types import API_KEYS
 
 NUMBER = "correlation_id"
 ERROR = "body.error_code"
@@ -36,12 +37,13 @@ def _requests() -> Iterator[tuple[tuple[int, int], Kind]]:
 
 def _undeclared() -> Iterator[tuple[int, Kind]]:
     """Requests of versions without a layout. Brokers answer ApiVersions of such a version in v0, with an error."""
-    for api in APIS:
-        plain = Kind(api.name, "request", "request", "api_version", NUMBER, (NUMBER,), answer="response", headed=True)
-        if api is API_VERSIONS:
-            answer = f"{api.name}.response.v0"
+    for key in API_KEYS:
+        name = str(key.symbol)
+        plain = Kind(name, "request", "request", "api_version", NUMBER, (NUMBER,), answer="response", headed=True)
+        if name == API_VERSIONS.name:
+            answer = f"{name}.response.v0"
             plain = replace(plain, answer=answer, answer_version=0, refusal=(ERROR, UNSUPPORTED_VERSION))
-        yield api.key, plain
+        yield int(key), plain
 
 
 PAIRING = Pairing(

@@ -7,7 +7,7 @@ import pytest
 import wirekit
 from wirekit.conversation import requests as limits
 from wirekit.conversation.events import Description, Frame
-from wirekit.conversation.requests import MOST_UNHEARD, Requests
+from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD, Requests
 
 DATA = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": None, "body": {}})
 
@@ -42,11 +42,10 @@ def test_no_request_waits_if_only_one_side_was_captured(in_time: bool) -> None:
     """Only if the order of the bytes is that of their times: a caller may give all bytes of one side first."""
     conversation = wirekit.Conversation("kafka", in_time=in_time)
     calls = [exchange(number) for number in range(MOST_UNHEARD + 10)]
-    for request_frame, _ in calls[:MOST_UNHEARD]:
-        conversation.receive("client", request_frame)
-    assert len(conversation.requests) == MOST_UNHEARD
-    for request_frame, _ in calls[MOST_UNHEARD:]:
-        conversation.receive("client", request_frame)
+    for request_frame, _ in calls[:-1]:
+        conversation.receive("client", request_frame, time_us=1)
+    assert len(conversation.requests) == len(calls) - 1
+    conversation.receive("client", calls[-1][0], time_us=2 + LEAST_UNHEARD_US)
     assert len(conversation.requests) == (0 if in_time else len(calls))
     (frame,) = conversation.receive("server", calls[7][1])
     assert isinstance(frame, Frame)
@@ -61,7 +60,7 @@ def test_no_request_waits_if_only_one_side_was_captured(in_time: bool) -> None:
 def test_the_state_says_that_no_request_waits() -> None:
     conversation = wirekit.Conversation("kafka", in_time=True)
     for number in range(MOST_UNHEARD + 1):
-        conversation.receive("client", exchange(number)[0])
+        conversation.receive("client", exchange(number)[0], time_us=number * LEAST_UNHEARD_US)
     restored = wirekit.Conversation("kafka", in_time=True)
     restored.restore(conversation.state())
     restored.receive("client", exchange(MOST_UNHEARD + 1)[0])
@@ -77,3 +76,15 @@ def test_the_bytes_of_waiting_requests_are_bounded(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(limits, "MOST_WAITING_BYTES", 0)
     requests.add(9, request(9, 9), heard=True)
     assert list(requests) == [9]
+
+
+def test_a_single_request_waits_for_the_first_bytes_of_the_other_side_whatever_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "MOST_UNHEARD_BYTES", len(DATA) - 1)
+    conversation = wirekit.Conversation("kafka", in_time=True)
+    request_frame, response_frame = exchange(1)
+    conversation.receive("client", request_frame)
+    (frame,) = conversation.receive("server", response_frame)
+    assert isinstance(frame, Frame)
+    assert frame.request is not None

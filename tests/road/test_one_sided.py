@@ -10,11 +10,12 @@ import pytest
 
 pytest.importorskip("numba")
 
+from tests.capture.second_parser import packets, write
 from tests.road.law import assert_same, by_columns
 from tests.road.test_overdue import PROTOCOLS, calls_of, exchanges
 from tests.road.test_pairing import capture as connection
 from wirekit.conversation import requests
-from wirekit.conversation.requests import MOST_UNHEARD_BYTES
+from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD_BYTES
 from wirekit.road import contents, index
 
 MOST = 20
@@ -26,6 +27,8 @@ HEARD = 200
 def _few_requests_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (requests, contents):
         monkeypatch.setattr(module, "MOST_UNHEARD", MOST)
+        monkeypatch.setattr(module, "LEAST_UNHEARD_US", 0)
+        monkeypatch.setattr(module, "LEAST_UNHEARD_US", 0)
     monkeypatch.setattr(index, "_MOST_WAITING", np.array([index._MOST_WAITING[0], [MOST, MOST_UNHEARD_BYTES]]))
 
 
@@ -63,4 +66,31 @@ def test_a_few_requests_wait_for_the_first_bytes_of_the_server(protocol: str, tm
     pieces += [(side, data) for each in calls[MOST:] for side, data in enumerate(each)]
     path = connection(tmp_path / "copy.pcap", *pieces)
     assert Counter(call["outcome"] for call in calls_of(path)) == {"answered": len(calls)}
+    assert_same(path, windows=(1 << 26, 20_000, 5_000))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_many_requests_wait_for_a_short_time(protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes of the server are released some milliseconds after the first requests, as there is no handshake."""
+    for module in (requests, contents):
+        monkeypatch.setattr(module, "LEAST_UNHEARD_US", LEAST_UNHEARD_US)
+    calls = exchanges(protocol)
+    path = connection(tmp_path / "copy.pcap", *((side, data) for each in calls for side, data in enumerate(each)))
+    write(path, packets(path)[2:])
+    assert Counter(call["outcome"] for call in calls_of(path)) == {"answered": len(calls)}
+    assert_same(path, windows=(1 << 26, 20_000, 5_000))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_oldest_requests_are_dropped_if_too_many_wait_for_a_short_time(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest that waits is never late, so the last requests are answered."""
+    calls = exchanges(protocol)
+    for module in (requests, contents):
+        monkeypatch.setattr(module, "LEAST_UNHEARD_US", 100 * len(calls) // 2)
+        monkeypatch.setattr(module, "MOST_WAITING", 2 * MOST)
+    pieces = [*((0, each.request) for each in calls), *((1, each.response) for each in calls[-MOST:])]
+    path = connection(tmp_path / "copy.pcap", *pieces)
+    assert Counter(call["outcome"] for call in calls_of(path)) == {"answered": MOST, "unanswered": len(calls) - MOST}
     assert_same(path, windows=(1 << 26, 20_000, 5_000))

@@ -45,9 +45,9 @@ class Conversation:
         limits: limits on frames; by default the protocol's.
         started: False if the connection was joined in the middle, so that the first bytes may be inside a frame.
         decrypt: a function that decrypts cipher text, as for ``wirekit.decode``.
-        in_time: True if the bytes of both sides come in the order of their times. If a side then sends more than 256
-            requests, or 8 MiB of them, before the other one has sent anything, the bytes of the other one were probably
-            not captured, and no request waits for its response until they come.
+        in_time: True if the bytes of both sides come in the order of their times. If more than 256 requests of a side,
+            or 8 MiB of them, then wait, the oldest for more than 100 ms, and the other side has sent nothing, the bytes
+            of the other side were probably not captured, and no request waits for its response until they come.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")

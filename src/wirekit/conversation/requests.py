@@ -15,7 +15,9 @@ MOST_WAITING_BYTES = 64 << 20
 most."""
 MOST_UNHEARD = 256
 MOST_UNHEARD_BYTES = 8 << 20
-"""The same before the other side has sent anything. Beyond them, the capture probably holds one direction only."""
+LEAST_UNHEARD_US = 100_000
+"""Limits before the other side has sent anything: of the number, the bytes, and the time since the oldest. If the time
+and one of the others are exceeded, the capture probably holds one direction only."""
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):
@@ -23,7 +25,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     Attributes:
         size: the bytes of all of them.
-        one_sided: whether no request waits, because ``MOST_UNHEARD`` were exceeded and nothing was received since.
+        one_sided: whether no request waits, because only one side was captured; see ``MOST_UNHEARD``.
     """
 
     def __init__(self) -> None:
@@ -78,7 +80,8 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         if self.one_sided:
             return
         self[pair] = frame
-        if not heard and (len(self) > MOST_UNHEARD or self.size > MOST_UNHEARD_BYTES):
+        exceeded = not heard and (len(self) > MOST_UNHEARD or self.size > MOST_UNHEARD_BYTES)
+        if exceeded and (frame.time_us or 0) - (next(iter(self.values())).time_us or 0) > LEAST_UNHEARD_US:
             self.clear()
             self.one_sided = True
         while len(self) > MOST_WAITING or (self.size > MOST_WAITING_BYTES and len(self) > 1):

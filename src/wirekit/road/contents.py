@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_ranges
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
-from wirekit.conversation.requests import MOST_UNHEARD, MOST_UNHEARD_BYTES
+from wirekit.conversation.requests import (
+    LEAST_UNHEARD_US,
+    MOST_UNHEARD,
+    MOST_UNHEARD_BYTES,
+    MOST_WAITING,
+    MOST_WAITING_BYTES,
+)
 from wirekit.decoding import decode
 from wirekit.engine import Decoded, by_rows_once
 from wirekit.errors import Misuse
@@ -441,13 +447,22 @@ class _Reader:
         reported[waiting] = False
 
     def _one_sided(self, waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each connection, whether only one side is captured and too many requests wait."""
-        index, begun, one_sided = self.index, self.begun, np.zeros(self.odd.size, bool)
-        requests = np.flatnonzero(waits)
+        """For each connection, whether only one side is captured and too many requests wait for too long.
+
+        Objects follow a connection whose oldest requests are dropped before.
+        """
+        index, begun = self.index, self.begun
+        one_sided, undecided = np.zeros((2, self.odd.size), bool)
+        one_sided[begun.flows] = begun.alone & begun.conversations["one_sided"]
+        undecided[begun.flows] = begun.alone & ~begun.conversations["one_sided"]
+        requests = np.flatnonzero(waits & undecided[index.connection])
         flows, sizes = index.connection[requests], (index.stop - index.start)[requests]
-        many = np.bincount(flows, minlength=one_sided.size) > MOST_UNHEARD
-        large = np.bincount(flows, sizes, one_sided.size) > MOST_UNHEARD_BYTES
-        one_sided[begun.flows] = begun.alone & (begun.conversations["one_sided"] | (many | large)[begun.flows])
+        oldest = np.searchsorted(flows, flows)
+        count = np.arange(1, requests.size + 1) - oldest
+        size = np.cumsum(sizes) - (np.cumsum(sizes) - sizes)[oldest]
+        late = index.time[requests] - index.time[requests[oldest]] > LEAST_UNHEARD_US
+        one_sided[flows[late & ((count > MOST_UNHEARD) | (size > MOST_UNHEARD_BYTES))]] = True
+        self._doubt(requests[~late & ((count > MOST_WAITING) | (size > MOST_WAITING_BYTES))])
         return one_sided
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:

@@ -224,10 +224,10 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
     tables, orders = [], []
     for kind in np.unique(kinds) if kinds.size else [OTHER_LINK]:
         rows = np.flatnonzero(kinds == kind)
-        are_all_rows = rows.size == kinds.size
-        content = located["bytes"] if are_all_rows else located["bytes"].take(pa.array(rows))
+        selects_all = rows.size == kinds.size
+        content = located["bytes"] if selects_all else located["bytes"].take(pa.array(rows))
         batch, wrong = scan_column("net.packet", content, limits=limits, context={"link_type": int(kind)})
-        beside = facts if are_all_rows else facts.take(pa.array(rows))
+        beside = facts if selects_all else facts.take(pa.array(rows))
         tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
         orders.append(rows)
         if wrong.num_rows:

@@ -444,7 +444,7 @@ def encoded_values(
     sizes = np.asarray(there.value_lengths()) if listed else np.ones(len(there), np.int64)
     columns = flat(value_shape, structs)
     rows = pa.RecordBatch.from_arrays([*columns.values(), structs.is_valid()], names=[*columns, ""])
-    batch = rows.select([*columns])  # of structs without a field, it has their rows
+    batch = rows.select([*range(len(columns))])  # of structs without a field, it has their rows
     built, errors = build_each(key, batch, np.concatenate([[0], np.cumsum(sizes)]), context=context)
     if errors and fails:
         raise Misuse(errors[min(errors)])

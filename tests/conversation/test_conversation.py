@@ -217,10 +217,10 @@ def test_a_frame_with_an_error_says_how_many_of_its_bytes_were_decoded() -> None
 
 
 def test_a_frame_of_an_unknown_api_is_not_wrong_and_an_answer_to_nobody_is() -> None:
-    unknown = bytes.fromhex("0000000b 004d 0000 00000001 0001 63".replace(" ", ""))
+    unknown = bytes.fromhex("0000000b 00b1 0000 00000001 0001 63".replace(" ", ""))
     conversation = Conversation("kafka")
     (request,) = conversation.receive("client", unknown)
-    assert (request.reason, request.wrong) == ("api key 77 is not known", None)
+    assert (request.reason, request.wrong) == ("api key 177 is not known", None)
     (answer,) = conversation.receive("server", bytes.fromhex("0000000400000009"))
     assert answer.wrong == answer.reason == "no request has correlation id 9"
 

@@ -104,7 +104,8 @@ class Dialogue:
         """
         returned: Any = self.schema(side, data)
         key, context, reason = returned if type(returned) is tuple and len(returned) == PARTS else (None, None, None)
-        if not isinstance(key, str) or not isinstance(context, Mapping) or not isinstance(reason, str | None):
+        usual = type(key) is str and type(context) is dict and reason is None  # asking an abstract class takes longer
+        if not usual and not (isinstance(key, str) and isinstance(context, Mapping) and isinstance(reason, str | None)):
             raise self._misuse("schema", returned, "(key, context, reason or None)")
         return key, context, reason
 
@@ -115,9 +116,15 @@ class Dialogue:
             Misuse: if the result does not have this form.
         """
         returned: Any = self.messages(frame)
-        messages: list[Any] = list(returned) if isinstance(returned, Iterable) else [None]
-        if not all(isinstance(each, Message) for each in messages):
-            raise self._misuse("messages", returned, "Message objects")
+        try:
+            messages = list(returned)
+        except TypeError:
+            if isinstance(returned, Iterable):
+                raise
+            messages = [None]
+        for each in messages:
+            if not isinstance(each, Message):
+                raise self._misuse("messages", returned, "Message objects")
         return messages
 
     def _misuse(self, method: str, returned: Any, form: str) -> Misuse:

@@ -536,14 +536,22 @@ def _check_description(description: Any, dialogue: Dialogue) -> None:
         raise Misuse(f"{where}, not {description!r}")
     if description.role not in ROLES:
         raise Misuse(f"{where} whose role is one of {', '.join(ROLES)}, not {description.role!r}")
-    if not isinstance(description.api, str | None):
+    if description.api is not None and not isinstance(description.api, str):
         raise Misuse(f"{where} whose api is text or None, not {description.api!r}")
-    numbers: dict[str, object] = {"version": description.version, "correlation_id": description.correlation_id}
-    for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, int | None):
+    numbers: tuple[tuple[str, Any], ...] = (
+        ("version", description.version),
+        ("correlation_id", description.correlation_id),
+    )
+    for name, number in numbers:
+        if number is None or type(number) is int:  # the usual types take no call
+            continue
+        if isinstance(number, bool) or not isinstance(number, int):
             raise Misuse(f"{where} whose {name} is a number or None, not {number!r}")
+    pair = description.pair
+    if pair is None or type(pair) is int:
+        return
     try:
-        hash(description.pair)
+        hash(pair)
     except TypeError as error:
         raise Misuse(f"{where} whose pair can be a key of a dict, not {description.pair!r}") from error
 

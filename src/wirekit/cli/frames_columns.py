@@ -21,7 +21,7 @@ from wirekit.pipeline.flows import Batch
 from wirekit.pipeline.inputs import Input
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
-from wirekit.road.contents import NOT_THERE, context_of
+from wirekit.road.facts import NOT_THERE, context_of
 
 ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
 """A frame that columns have found: its time, the ``FrameLines`` that has it, and its number there."""

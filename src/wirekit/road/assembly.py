@@ -23,7 +23,8 @@ from wirekit.pipeline.rows import Rows, array
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.arrays import Columns, batch_of, codes_of, days, joined, small, times
 from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
-from wirekit.road.contents import NOT_THERE, Contents, Messages
+from wirekit.road.contents import Contents, Messages
+from wirekit.road.facts import NOT_THERE
 from wirekit.road.index import Index, grouped
 from wirekit.road.packets import PORT_BITS
 from wirekit.road.several import ERROR, Topics, merged, with_errors

@@ -32,7 +32,8 @@ from wirekit.engine import Decoded, by_rows_once
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
-from wirekit.road.index import Index, grouped
+from wirekit.road.facts import Facts, alike, context_of, facts_of
+from wirekit.road.index import Index
 from wirekit.road.names import NamesByKey
 from wirekit.tables.batches import evaluate
 from wirekit.tables.conversion import fitted
@@ -47,32 +48,6 @@ COUNTED = ("topic", "partition")
 """The columns of messages by which the messages of a call are counted."""
 KEPT = 64 << 20
 """Bytes of the columns of messages in a window that are kept until they are written."""
-NOT_THERE = -1 << 63
-"""A version that a frame does not have."""
-
-
-@dataclass(slots=True)
-class Facts:
-    """Facts of the frames of an index, as arrays.
-
-    Attributes:
-        protocol, api, schema, role: places in ``protocols``, ``apis``, ``schemas`` and ``roles``; no API is -1.
-        version: ``NOT_THERE`` for none.
-        numbered: whether the frame has a correlation id.
-        answered: whether the frame is a request that gets a response.
-    """
-
-    protocols: list[str]
-    apis: list[str]
-    schemas: list[str]
-    roles: list[str]
-    protocol: NDArray[Any]
-    api: NDArray[Any]
-    schema: NDArray[Any]
-    role: NDArray[Any]
-    version: NDArray[Any]
-    numbered: NDArray[Any]
-    answered: NDArray[Any]
 
 
 @dataclass(slots=True)
@@ -185,7 +160,7 @@ class _Reader:
         """The contents of all frames."""
         contents = self._undecoded()
         facts, index = contents.facts, self.index
-        for members in _alike(facts, index):
+        for members in alike(facts, index):
             self._scan(members, contents)
         self._silence(facts)
         self._stay_within()
@@ -234,7 +209,7 @@ class _Reader:
         """The contents without decoding, see the function of this name."""
         contents = self._undecoded()
         facts, index = contents.facts, self.index
-        for members in _alike(facts, index):
+        for members in alike(facts, index):
             first = int(members[0])
             kind, key = index.kinds[int(index.kind[first])], facts.schemas[int(facts.schema[first])]
             plan = plan_of(key, kind.api)
@@ -257,7 +232,7 @@ class _Reader:
         """The contents that follow from the index alone."""
         count = self.index.kind.size
         one_sided = np.zeros(self.odd.size, bool)
-        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool), one_sided)
+        return Contents(facts_of(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool), one_sided)
 
     def release(self) -> None:
         """Drops the references to the frames: they refer to the reader, and the cycle would keep their arrays alive."""
@@ -566,62 +541,3 @@ def _unusual_answers(request_kind: Kind, frames: Frames) -> NDArray[Any]:
             values = fitted(Scope(frames).path(path), "bigint")
             unusual |= np.asarray(pc.fill_null(pc.equal(values, number), not usual)) != usual
     return unusual
-
-
-def context_of(index: Index, facts: Facts, frame: int) -> dict[str, Any]:
-    """The context by which a frame is decoded."""
-    kind, request = index.kinds[int(index.kind[frame])], int(index.request[frame])
-    if kind.context and request >= 0 and facts.version[request] not in (0, NOT_THERE):
-        return {kind.context: int(facts.version[request])}
-    return {}
-
-
-def _facts(index: Index) -> Facts:
-    """The facts of each frame."""
-    kinds, kind, requests = index.kinds, index.kind, index.request
-    has = requests >= 0
-    kind_asked = kind[requests]
-    protocols = sorted({*index.protocols} - {""})
-    places = {name: place for place, name in enumerate(protocols)}
-    protocol = np.array([places.get(name, -1) for name in index.protocols], np.int64)[index.connection]
-    apis = sorted({each.api for each in kinds})
-    place_of = {name: place for place, name in enumerate(apis)} | {"": -1}
-    api_of = np.array([*(place_of[each.api] for each in kinds), -1], np.int64)
-    api = np.where(has & (api_of[kind] < 0), api_of[kind_asked], api_of[kind])
-    layouts = sorted({name for each in kinds for name in (each.layout, each.answer) if name})
-    place_of = {name: place for place, name in enumerate(layouts)} | {"": -1}
-    layout_of, answer_of = np.array([*((place_of[each.layout], place_of[each.answer]) for each in kinds), (-1, -1)]).T
-    layout = np.where(has & (layout_of[kind] < 0), answer_of[kind_asked], layout_of[kind])
-    schemas = [each.key(layout) for each in map(registry.protocol, protocols) for layout in layouts]
-    fixed = np.array([each.version if isinstance(each.version, int) else NOT_THERE for each in kinds] + [0], np.int64)
-    by_path = np.array([isinstance(each.version, str) for each in kinds] + [False])
-    inherits = np.array([each.version is None and not each.api for each in kinds] + [False])
-    version = np.where(by_path[kind], index.version, fixed[kind])
-    version = np.where(has & inherits[kind], version[requests], version)
-    of_answer = [NOT_THERE if each.answer_version is None else each.answer_version for each in kinds]
-    answered_in = np.array([*of_answer, NOT_THERE], np.int64)[kind_asked]
-    version = np.where(has & inherits[kind] & (answered_in != NOT_THERE), answered_in, version)
-    roles = ["event", "request", "response"]
-    role = np.array([roles.index(each.role) for each in kinds] + [0], np.int64)[kind]
-    numbered = np.array([bool(each.number) for each in kinds] + [False])[kind]
-    return Facts(
-        protocols, apis, schemas, roles, protocol, api, protocol * len(layouts) + layout, role, version, numbered,
-        role == roles.index("request"),
-    )  # fmt: skip
-
-
-def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
-    """Groups of frames that are decoded together: of one layout and kind.
-
-    If decoding depends on the request, the requests of a group are of one kind and version as well.
-    """
-    rows = np.flatnonzero(~index.odd[index.connection])
-    if not rows.size:
-        return []
-    context = np.array([bool(each.context) for each in index.kinds], bool)[index.kind[rows]]
-    version = np.where(context, facts.version[index.request[rows]], 0)
-    particular = np.array([each.particular for each in index.kinds], bool)
-    request_kinds = np.where(index.request[rows] >= 0, index.kind[index.request[rows]], -1)
-    request_kinds = np.where(particular[request_kinds], request_kinds, -1)
-    codes = np.stack([index.kind[rows], facts.schema[rows], version, request_kinds])
-    return [rows[group] for group in grouped(codes)]

@@ -294,7 +294,7 @@ class Symbols(Wrapping):
     """
 
     def __init__(self, inner: Integer, table: SymbolTable, *, closed: bool = False) -> None:
-        super().__init__(_whole(inner, "a number with symbols"))
+        super().__init__(_integer(inner, "a number with symbols"))
         self.table = table
         self.closed = closed
 
@@ -437,10 +437,10 @@ class Bits(Wrapping):
 def _of_fixed_size(number: Integer, noun: str) -> Integer:
     if isinstance(number, Varint):
         raise Misuse(f"{noun} must be an integer of fixed size, not a {number!r}")
-    return _whole(number, noun)
+    return _integer(number, noun)
 
 
-def _whole(number: Integer, noun: str) -> Integer:
+def _integer(number: Integer, noun: str) -> Integer:
     if number.real:
         raise Misuse(f"{noun} must be an integer, not a {number!r}")
     return number

@@ -87,7 +87,7 @@ class Step:
         to: the new state: a constant or an expression, in which ``this.state`` is the old one.
         when: the old states in which the step applies; by default all.
         passed: whether the keys that were set before this one are removed.
-        given: table, key and state of another fact that must hold; by default none.
+        requires: table, key and state of another fact that must hold; by default none.
     """
 
     on: str | tuple[str, ...]
@@ -96,7 +96,7 @@ class Step:
     to: Any
     when: Collection[Any] | None = None
     passed: bool = False
-    given: tuple[str, Any, Any] | None = None
+    requires: tuple[str, Any, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class RuleSet:
                 self._check(rule.never, states[rule.table], f"rule {rule.name}: table {rule.table}")
         for step in self.steps:
             self._check(step.when, states[step.table], f"step at {step.on!r}: table {step.table}")
-            if step.given is not None:
-                table, _, state = step.given
+            if step.requires is not None:
+                table, _, state = step.requires
                 if table not in states:
                     raise Misuse(
                         f"step at {step.on!r}: no step sets the table {table!r}; choose from {', '.join(states)}"
@@ -406,8 +406,10 @@ class Checker:
         old = facts.get(step.table, key)
         if step.when is not None and old not in step.when:
             return
-        if step.given is not None and self._state(step.given[0], _evaluated(step.given[1], fields)) != step.given[2]:
-            return
+        if step.requires is not None:
+            table, other, required = step.requires
+            if self._state(table, _evaluated(other, fields)) != required:
+                return
         if step.passed:
             facts.forget_before(step.table, key)
         state = _evaluated(step.to, {**fields, "state": old})

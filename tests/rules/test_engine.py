@@ -87,9 +87,12 @@ def test_states_and_counters() -> None:
             "rule r: table door has no state 'shut'; it has absent, 'open', 'closed'",
         ),
         (Step("lock", "door", "", "locked", when=("shut",)), "step at 'lock': table door has no state 'shut'"),
-        (Step("lock", "door", "", "locked", given=("dor", "", "open")), "step at 'lock': no step sets the table 'dor'"),
         (
-            Step("lock", "door", "", "locked", given=("door", "", "shut")),
+            Step("lock", "door", "", "locked", requires=("dor", "", "open")),
+            "step at 'lock': no step sets the table 'dor'",
+        ),
+        (
+            Step("lock", "door", "", "locked", requires=("door", "", "shut")),
             "step at 'lock': table door has no state 'shut'",
         ),
     ],

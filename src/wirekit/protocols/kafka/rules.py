@@ -208,7 +208,7 @@ LEADER = (this.connection, this.topic, this.partition)
 STEPS = (
     Step("response of 0.10", "release", "", "0.10"),
     Step("awaited request", "waiting", this.request, "waiting"),
-    Step("request that 0.9 ignores", "waiting", this.request, "waiting", given=("release", "", "0.10")),
+    Step("request that 0.9 ignores", "waiting", this.request, "waiting", requires=("release", "", "0.10")),
     Step("answered request", "correlation_id", this.correlation_id, "waiting"),
     Step("request with acks 0", "acks_0", this.correlation_id, "sent"),
     Step("answered request", "acks_0", this.correlation_id, ABSENT),

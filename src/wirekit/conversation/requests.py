@@ -70,7 +70,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         same[pair] = None
 
     def add(self, pair: Hashable, frame: Frame, *, heard: bool) -> None:
-        """Adds a request, and drops those that exceed a limit.
+        """Adds a request and drops the oldest beyond a limit; keeps none if only one side was captured.
 
         Args:
             pair, frame: the request.

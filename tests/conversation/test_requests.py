@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+import tracemalloc
+
 import pytest
 
 import wirekit
 from wirekit.conversation import requests as limits
 from wirekit.conversation.events import Description, Frame
-from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD, Requests
+from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD, MOST_UNHEARD_BYTES, Requests
 
 DATA = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": None, "body": {}})
 
@@ -88,3 +91,56 @@ def test_a_single_request_waits_for_the_first_bytes_of_the_other_side_whatever_i
     (frame,) = conversation.receive("server", response_frame)
     assert isinstance(frame, Frame)
     assert frame.request is not None
+
+
+def produce(number: int) -> tuple[bytes, bytes]:
+    entries = [{"offset": at, "message": {"magic": 0, "key": None, "value": b"v" * 20}} for at in range(100)]
+    data = [{"partition": 3, "record_set": {"messages": entries}}]
+    body = {"acks": 1, "timeout": 9, "topic_data": [{"topic": "t", "data": data}]}
+    request_frame = wirekit.encode(
+        "kafka.produce.request.v0", {"correlation_id": number, "client_id": "c", "body": body}
+    )
+    partitions = [{"partition": 3, "error_code": 0, "base_offset": number}]
+    answer = {"correlation_id": number, "body": {"responses": [{"topic": "t", "partition_responses": partitions}]}}
+    return request_frame, wirekit.encode("kafka.produce.response.v0", answer)
+
+
+@pytest.mark.parametrize("in_time", [False, True])
+def test_waiting_requests_take_the_memory_of_their_bytes_and_are_decoded_again(
+    in_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If many bytes wait; any number of them, if the other side has not sent anything."""
+    monkeypatch.setattr(limits, "MOST_DECODED_BYTES", MOST_UNHEARD_BYTES if in_time else 0)
+    wirekit.Conversation("kafka", in_time=in_time).receive("client", produce(0)[0])  # imports and compiles
+    conversation = wirekit.Conversation("kafka", in_time=in_time)
+    calls = [produce(number) for number in range(50)]
+    values = [wirekit.decode(each, "kafka.produce.request.v0").value for each, _ in calls]
+    tracemalloc.start()
+    try:
+        for request_frame, _ in calls:
+            (frame,) = conversation.receive("client", request_frame, time_us=1)
+            assert isinstance(frame, Frame)
+            frame.messages = []  # as the pipeline does
+        del frame
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < 2 * sum(len(request_frame) for request_frame, _ in calls)
+    assert pickle.loads(pickle.dumps(conversation.requests[0])).value == values[0]
+    for value, (_, response_frame) in zip(values, calls, strict=True):
+        (frame,) = conversation.receive("server", response_frame)
+        assert isinstance(frame, Frame)
+        assert frame.request is not None
+        assert (frame.request.value, frame.request.decoded.clean) == (value, True)
+
+
+def test_a_request_with_a_failed_check_stays_decoded() -> None:
+    conversation = wirekit.Conversation("kafka", in_time=True)
+    data = bytearray(produce(1)[0])
+    data[-1] ^= 1
+    (damaged,) = conversation.receive("client", bytes(data))
+    conversation.receive("client", produce(2)[0])
+    assert isinstance(damaged, Frame)
+    assert [check.status for check in damaged.decoded.checks if check.kind == "crc32"] == ["ok"] * 99 + ["bad"]
+    with pytest.raises(AttributeError, match="'Frame' object has no attribute 'answer'"):
+        getattr(damaged, "answer")  # noqa: B009

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wirekit.engine import Decoded
+from wirekit.engine import Decoded, decode_bytes
+from wirekit.registry import registry
 from wirekit.values import to_json
 
 SIDES = ("client", "server")
@@ -126,6 +128,23 @@ class Frame:
     reason: str | None = None
     messages: list[Message] = field(default_factory=list)
     announced: int = 0
+    _decode: Callable[[], Decoded] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def release(self) -> None:
+        """Drops ``decoded`` if it is clean, to save memory; the next access decodes ``data`` again."""
+        decoded = self.decoded
+        if decoded.clean:
+            again = registry[decoded.schema], self.data, decoded.context, decoded.limits, decoded.offset
+            self._decode = partial(decode_bytes, *again, None, decoded.decrypt)
+            del self.decoded
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:  # only called for an attribute that is missing
+            if name != "decoded" or self._decode is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            self.decoded, self._decode = self._decode(), None
+            return self.decoded
 
     @property
     def size(self) -> int:

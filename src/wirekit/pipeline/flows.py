@@ -223,6 +223,7 @@ class Writer:
         if isinstance(item, Frame):
             call_id, emitted = calls.frame(item)
             yield from self._placed(name, link, emitted)
+            item.messages = []  # they are in the tables; a request may wait for a long time
             failed = failure(item)
             if failed is None and "frames" in self._tables:
                 self._frame(name, calls, call_id, item)

@@ -155,8 +155,10 @@ def test_a_large_capture_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     assert read
 
 
-@pytest.mark.parametrize("options", [["--api", "*"], ["--where", "true"], ["--output", "table"], ["--follow", "1"]])
-def test_selection_and_tables_are_for_objects(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "options", [["--connection", "1"], ["--where", "true"], ["--output", "table"], ["--follow", "1"]]
+)
+def test_numbers_of_connections_and_frames_are_for_objects(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(road, "captured")
     assert frames(FIXTURES / "pcap" / "jmq4-produce.pcap", "columns", *options).stdout
 

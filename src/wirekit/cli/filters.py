@@ -33,8 +33,8 @@ class Moment:
     us: int
     dated: bool
 
-    def before_or_at(self, time_us: int) -> bool:
-        """Whether a time is not earlier."""
+    def before_or_at(self, time_us: Any) -> Any:
+        """Whether a time, or each time of an array, is not earlier."""
         return self.us <= (time_us if self.dated else time_us % DAY_US)
 
     def after(self, time_us: int) -> bool:
@@ -104,6 +104,11 @@ class Selection:
         """Whether there is any condition."""
         return self != Selection()
 
+    @property
+    def by_columns(self) -> bool:
+        """Whether columns can select the frames: the numbers of connections, and other columns, need objects."""
+        return not self.links and self.where is None
+
     def wants(self, each: Numbered) -> bool:
         """Whether a frame, or a range of bytes that is no frame, matches."""
         link, item, facts = each.link, each.item, each.facts
@@ -111,17 +116,15 @@ class Selection:
             return False
         if not self.wants_connection(each):
             return False
-        host = link.client.rpartition(":")[0]
-        names = [facts.client, link.client, host, host.strip("[]")]
-        if self.clients and not _any_fits(map(_literal_address, self.clients), names):
+        if not (self.wants_client(facts.client) or self.wants_address(link.client)):
             return False
         if not isinstance(item, Frame):
             return not (self.apis or self.topics or self.groups or self.ids or self.slower_us is not None)
         about, latency = item.description, item.latency_us
         return (
-            (not self.apis or _any_fits(map(str.lower, self.apis), map(_lower, (about.api, facts.api))))
-            and (not self.topics or self.wants_topic(*facts.topics, *facts.request_topics))
-            and (not self.groups or _any_fits(self.groups, [facts.group_id]))
+            self.wants_api(about.api, facts.api)
+            and self.wants_topic(*facts.topics, *facts.request_topics)
+            and self.wants_group(facts.group_id)
             and (not self.ids or about.correlation_id in self.ids)
             and (self.slower_us is None or (latency is not None and latency > self.slower_us))
             and (not self.errors or is_wrong(each))
@@ -130,6 +133,23 @@ class Selection:
     def wants_connection(self, each: Numbered) -> bool:
         """Whether the connection of an item matches."""
         return not self.links or str(each.connection) in self.links or each.link.name in self.links
+
+    def wants_api(self, *apis: str | None) -> bool:
+        """Whether one of these APIs matches."""
+        return not self.apis or _any_fits(map(str.lower, self.apis), (name.lower() for name in apis if name))
+
+    def wants_group(self, group: str | None) -> bool:
+        """Whether a group matches."""
+        return not self.groups or _any_fits(self.groups, [group])
+
+    def wants_client(self, *names: str | None) -> bool:
+        """Whether one of these names of a client matches."""
+        return not self.clients or _any_fits(map(_literal_address, self.clients), names)
+
+    def wants_address(self, address: str) -> bool:
+        """Whether a client at an address with port matches."""
+        host = address.rpartition(":")[0]
+        return self.wants_client(address, host, host.strip("[]"))
 
     def wants_topic(self, *topics: str | None) -> bool:
         """Whether one of these topics matches."""
@@ -223,7 +243,3 @@ def _any_fits(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
 def _literal_address(pattern: str) -> str:
     """A pattern in which the brackets of an IPv6 address are no character class: ``[[]::1]:*`` for ``[::1]:*``."""
     return ADDRESS.sub("[[]", pattern)
-
-
-def _lower(name: str | None) -> str | None:
-    return None if name is None else name.lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import click
@@ -29,6 +28,7 @@ from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import Numbered, numbered
+from wirekit.cli.selected_names import Names
 from wirekit.cli.where import in_order, where_frames
 from wirekit.conversation import Frame
 from wirekit.display.frames import FrameTable
@@ -38,12 +38,6 @@ from wirekit.pipeline.summary import listed
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
-MOST_NAMES = 12
-"""Names that are listed if nothing matches."""
-MOST_COUNTED = 10_000
-"""Names that are counted."""
-SELECTED_BY = {"API": "apis", "topic": "topics", "group": "groups", "client": "clients"}
-"""The kinds of names, and the attribute of ``Selection`` that selects by each."""
 NO_CONNECTION = 2
 """The status of a capture without the connection of ``--follow``; of the command, if no capture has it."""
 
@@ -109,8 +103,8 @@ def command(
     selection = selection if follow is None else replace(selection, links=(follow,))
     statuses: list[int] = []
     for parts in parted:
-        if form == "json" and not selection.active and (files := inputs_by_columns(parts, road)) is not None:
-            listed = _listed_by_columns(files, choice, strict=strict, allow_cut=allow_cut)
+        if form == "json" and selection.by_columns and (files := inputs_by_columns(parts, road)) is not None:
+            listed = _listed_by_columns(files, choice, selection, strict=strict, allow_cut=allow_cut)
             if listed is not None:
                 statuses.append(listed)
                 continue
@@ -224,67 +218,23 @@ def _summed_up(path: str, bad: Counter[str], shown: int, status: int, skipped: C
     return int(bool(bad) and strict)
 
 
-def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool, allow_cut: bool) -> int | None:
-    """Prints all frames of a capture, one per line; None if objects must read it."""
+def _listed_by_columns(
+    files: tuple[Input, ...], choice: Choice, selection: Selection, *, strict: bool, allow_cut: bool
+) -> int | None:
+    """Prints the frames that match, one per line; None if objects must read the capture."""
     from wirekit.cli.frames_columns import FrameWindows
 
-    path = files[0].name
+    path, names = files[0].name, Names(selection)
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
-        windows = FrameWindows(files, choice, complaints.take)
+        windows = FrameWindows(files, choice, complaints.take, selection, names)
         if not windows.read():
             return None
     status = complaints.status | windows.status
+    if selection.active and not windows.shown:
+        say(f"{path}: no frame matches; {names.text()}")
+        return status
     skipped = windows.summary.total().skipped
     return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)
-
-
-class Names:
-    """Counts the frames of a capture and their names, for the message if nothing matches.
-
-    Args:
-        selection: the conditions.
-
-    Attributes:
-        connected: whether a connection matches, even if none of its frames does.
-    """
-
-    def __init__(self, selection: Selection) -> None:
-        self._selection = selection
-        self.connected = False
-        self.frames = self.connections = 0
-        self.names: dict[str, Counter[str]] = {kind: Counter() for kind in SELECTED_BY}
-
-    def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Yields the same items while counting them."""
-        for each in items:
-            self.connections = max(self.connections, each.connection)
-            self.connected = self.connected or self._selection.wants_connection(each)
-            if isinstance(each.item, Frame):
-                self.frames += 1
-                names_by_kind = {
-                    "API": (each.item.description.api,),
-                    "topic": each.facts.topics,
-                    "group": (each.facts.group_id,),
-                    "client": (each.facts.client,),
-                }
-                for kind, names in names_by_kind.items():
-                    self._count(self.names[kind], names)
-            yield each
-
-    def text(self) -> str:
-        """``384 frames in 45 connections; API: fetch, metadata``, with the names of each selected kind."""
-        parts = [f"it has {plural(self.frames, 'frame')} in {plural(self.connections, 'connection')}"]
-        for kind, names in self.names.items():
-            if getattr(self._selection, SELECTED_BY[kind]):
-                most = sorted(name for name, _ in names.most_common(MOST_NAMES))
-                more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-                parts.append(f"{kind}s: {', '.join(most) or 'none'}{more}")
-        return "; ".join(parts)
-
-    def _count(self, names: Counter[str], more: Iterable[str | None]) -> None:
-        for name in more:
-            if name and (name in names or len(names) < MOST_COUNTED):
-                names[name] += 1
 
 
 def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> None:

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.common import print_line
+from wirekit.cli.filters import Selection
+from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_lines import frame_line, line_head, line_of
+from wirekit.cli.selected_names import Names
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes
@@ -28,53 +31,69 @@ ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
 
 
 class FrameWindows(Windows[str]):
-    """Prints the line of each frame.
+    """Prints the line of each frame that matches.
 
     Attributes:
-        bad: failed checks by kind.
-        shown: number of lines printed so far.
+        bad: failed checks by kind, of the frames that match.
+        shown: number of lines printed so far, and of the other items that match.
 
     Args:
         files, choice: as for ``Windows``.
-        take: called with each item that objects read, None for the end of a connection.
+        take: called with each item that objects read and that matches, None for the end of a connection.
+        selection, names: as for ``Selected``.
     """
 
-    def __init__(self, files: tuple[Input, ...], choice: Choice, take: Callable[[Link, Item | None], None]) -> None:
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        take: Callable[[Link, Item | None], None],
+        selection: Selection,
+        names: Names,
+    ) -> None:
         super().__init__(files, choice, ROWS)
         self.bad: Counter[str] = Counter()
         self.shown = 0
+        self._selected = Selected(selection, names) if selection.active else None
         self._take_item = take
         self._path = files[0].name
         self._parts: list[FrameLines] = []
 
     def assembly(self, *arguments: Any) -> FrameLines:
         """The frames of a window that columns have read."""
-        lines = FrameLines(len(self._parts), *arguments)
+        lines = FrameLines(len(self._parts), self._selected, *arguments)
         self._parts.append(lines)
-        self.bad.update(check.kind for _, failed in lines.checks for check in failed)
+        self.bad.update(check.kind for frame, failed in lines.checks if lines.wanted[frame] for check in failed)
         return lines
 
     def take(self, link: Link, item: Item | None) -> Iterable[str]:
         """Handles an item that objects read (None for the end of a connection); returns the line of a frame."""
+        if self._selected is not None and not self._selected.wants(self, self._path, link, item):
+            return ()
         self._take_item(link, item)
         if not isinstance(item, Frame):
+            self.shown += item is not None
             return ()
         self.bad.update(check.kind for check in item.decoded.checks if check.status == "bad")
         return (frame_line(link, item, self._path),)
 
     def show(self, rows: pa.Table, items: list[tuple[int, str]]) -> None:
         """Prints the lines of frames that columns cut, and between them those of frames that objects read."""
-        self.shown += rows.num_rows + len(items)
+        self.shown += len(items)
         lines, printed = self._lines(rows), 0
         for place, line in items:
-            for each in islice(lines, place - printed):
-                print_line(each)
+            self._print(islice(lines, place - printed))
             print_line(line)
             printed = place
-        for each in lines:
-            print_line(each)
+        self._print(lines)
 
-    def _lines(self, rows: pa.Table) -> Iterator[str]:
+    def _print(self, lines: Iterator[str | None]) -> None:
+        for line in lines:
+            if line is not None:
+                print_line(line)
+                self.shown += 1
+
+    def _lines(self, rows: pa.Table) -> Iterator[str | None]:
         parts, frames = np.asarray(rows["part"]), np.asarray(rows["frame"])
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
         for begin, end in pairwise(bounds.tolist()):
@@ -87,9 +106,18 @@ class FrameWindows(Windows[str]):
 
 
 class FrameLines(Assembly):
-    """The frames of plain connections as lines; a frame is decoded when its line is requested."""
+    """The frames of plain connections as lines; a frame is decoded when its line is requested.
 
-    def __init__(self, part: int, *arguments: Any) -> None:
+    Attributes:
+        wanted: for each frame of the index, whether it matches.
+
+    Args:
+        part: the number of this object in ``FrameWindows``.
+        selected: selects the frames; None for all.
+        arguments: as for ``Assembly``.
+    """
+
+    def __init__(self, part: int, selected: Selected | None, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._part = part
         self._heads: dict[tuple[int, int], str] = {}
@@ -99,18 +127,23 @@ class FrameLines(Assembly):
         contextual = np.array([*(bool(kind.context) for kind in index.kinds), False])
         self._alone = headed[index.kind] | headed[request_kind] | (self.facts.numbered & (index.number < 0))
         self._contextual = contextual[index.kind]
+        self.wanted = np.ones(index.kind.size, bool) if selected is None else selected.among(self)
+        # The reason why such a frame is unexpected is known once it is decoded.
+        perhaps = self._alone if selected is not None and selected.selection.errors else np.zeros_like(self._alone)
+        self._matching = self.frames[(self.wanted | perhaps)[self.frames]]
 
     def batches(self) -> Iterator[Batch]:
         """The frames, in any order."""
-        columns = self.index.time[self.frames], np.full(self.frames.size, self._part), self.frames
+        frames = self._matching
+        columns = self.index.time[frames], np.full(frames.size, self._part), frames
         yield "frames", pa.record_batch([pa.array(column) for column in columns], ROWS)
 
-    def lines(self, frames: NDArray[Any]) -> Iterator[str]:
-        """The lines of some frames, in their order."""
+    def lines(self, frames: NDArray[Any]) -> Iterator[str | None]:
+        """The lines of some frames, in their order; None for a frame that does not match after all."""
         for begin in range(0, frames.size, AT_ONCE):
             yield from self._lines(frames[begin : begin + AT_ONCE])
 
-    def _lines(self, frames: NDArray[Any]) -> Iterator[str]:
+    def _lines(self, frames: NDArray[Any]) -> Iterator[str | None]:
         index, facts = self.index, self.facts
         columns = (
             index.connection, index.side, index.start, index.stop, index.position, index.time, index.number,
@@ -136,7 +169,8 @@ class FrameLines(Assembly):
             if alone:
                 self._describe(frame, request, stream)
             latency_us = time_us - int(index.time[request]) if request >= 0 else None
-            yield line_of(frame, self._head(flow, side), latency_us)
+            matches = self.wanted[number] or frame.wrong is not None
+            yield line_of(frame, self._head(flow, side), latency_us) if matches else None
 
     def _describe(self, frame: Frame, request: int, stream: memoryview) -> None:
         """Adds facts that only the protocol's dialogue knows, from a conversation of the frame and its request."""

@@ -41,13 +41,13 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, chosen, selection_options
-from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
+from wirekit.cli.selected_names import Names
 from wirekit.cli.where import where_frames
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, is_input, joined_inputs, stored_kind

@@ -46,8 +46,8 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.filters import Selection, selection_options
-from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
+from wirekit.cli.selected_names import Names
 from wirekit.cli.where import MessageRows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
@@ -137,25 +137,29 @@ def command(
 def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
     """The messages of a capture."""
     complaints = Complaints.of(parts[0], choice, allow_cut=allow_cut)
+    names = Names(selection)
 
     def take(link: Link, item: Item | None) -> list[Message]:
         complaints.take(link, item)
         messages = item.messages if isinstance(item, Frame) else []
+        messages = [message for message in messages if selection.wants_topic(message.topic)]
         show.unplaced += _unplaced(item, messages)
         return messages
 
-    files = None if selection.active else inputs_by_columns(parts, road)
+    files = inputs_by_columns(parts, road) if selection.by_columns else None
     if files is not None:
         from wirekit.cli.messages_columns import MessageWindows
 
-        windows = MessageWindows(files, choice, take, show)
+        windows = MessageWindows(files, choice, take, show, selection, names)
         with complaints:
             if windows.read():
+                if selection.active and not windows.shown:
+                    say(f"{parts[0]}: no message matches; {names.text()}")
                 return complaints.status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
-    names, shown = Names(selection), 0
+    shown = 0
     items = numbered(followed, describe=selection.active)
     with complaints:
         for each in names.counted(items) if selection.active else items:

@@ -6,18 +6,22 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.links import Choice, Item, Link
+from wirekit.cli.filters import Selection
+from wirekit.cli.filters_columns import Selected
+from wirekit.cli.selected_names import Names
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.messages import COLUMN_OF, message_of
 from wirekit.registry import registry
+from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import MESSAGES
 
 if TYPE_CHECKING:
@@ -25,12 +29,17 @@ if TYPE_CHECKING:
 
 
 class MessageWindows(Windows[Message]):
-    """Shows messages, as batches of columns or one by one.
+    """Shows the messages that match, as batches of columns or one by one.
+
+    Attributes:
+        shown: number of messages shown so far.
 
     Args:
         files, choice: as for ``Windows``.
-        take: called with each item that objects read, None for the end of a connection; returns the messages in it.
+        take: called with each item that objects read and that matches, None for the end of a connection; returns the
+            messages in it.
         show: shows messages.
+        selection, names: as for ``Selected``.
     """
 
     def __init__(
@@ -39,19 +48,31 @@ class MessageWindows(Windows[Message]):
         choice: Choice,
         take: Callable[[Link, Item | None], Iterable[Message]],
         show: Show,
+        selection: Selection,
+        names: Names,
     ) -> None:
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
         table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details))
         super().__init__(files, choice, table.schema, table)
         self._take_item, self._show = take, show
         self._path = files[0].name
+        self._selection = selection
+        self._selected = Selected(selection, names) if selection.active else None
+        self.shown = 0
+
+    def assembly(self, *arguments: Any) -> Assembly:
+        """The messages of a window that columns have read, in the frames that match."""
+        return Assembly(*arguments) if self._selected is None else MatchingMessages(self._selected, *arguments)
 
     def take(self, link: Link, item: Item | None) -> Iterable[Message]:
         """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
+        if self._selected is not None and not self._selected.wants(self, self._path, link, item):
+            return ()
         return self._take_item(link, item)
 
     def show(self, rows: pa.Table, items: list[tuple[int, Message]]) -> None:
         """Shows messages: rows as columns if their protocol has no details of its own, the others one by one."""
+        self.shown += rows.num_rows + len(items)
         begin, item_place = 0, itemgetter(0)
         for batch in rows.combine_chunks().to_batches():
             end = begin + batch.num_rows
@@ -76,6 +97,28 @@ class MessageWindows(Windows[Message]):
         columns = batch.filter(pa.array(~alone)) if alone.any() else batch
         shown = pa.RecordBatch.from_pydict({name: columns[column] for name, column in COLUMN_OF.items()})
         self._show.batch(self._path, shown, others)
+
+
+class MatchingMessages(Assembly):
+    """The messages of a window's frames that match.
+
+    Args:
+        selected: selects the frames.
+        arguments: as for ``Assembly``.
+    """
+
+    def __init__(self, selected: Selected, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        wanted, wants_topic = selected.among(self), selected.selection.wants_topic
+        matching = []
+        for each in self.messages:
+            chosen = wanted[each.frames]
+            if selected.selection.topics:
+                topics = each.columns.get("topic", pa.nulls(chosen.size, pa.string())).dictionary_encode()
+                fits = np.array([*map(wants_topic, topics.dictionary.to_pylist()), False])
+                chosen &= fits[np.asarray(topics.indices.fill_null(-1))]
+            matching.append(each.only(chosen))
+        self.messages = [each for each in matching if each.frames.size]
 
 
 def _messages(rows: pa.RecordBatch) -> Iterator[Message]:

@@ -100,7 +100,8 @@ class Assembly:
         self.call_of[responses] = self.call_of[index.request[responses]]
         self.response = np.full(self.first.size, -1, np.int64)
         self.response[self.call_of[responses]] = responses
-        self.messages = [each for each in map(self._reported_messages, contents.messages) if each is not None]
+        reported_messages = (each.only(self.call_of[each.frames] >= 0) for each in contents.messages)
+        self.messages = [each for each in reported_messages if each.frames.size]
 
     def batches(self) -> Iterator[Batch]:
         """The requested tables."""
@@ -215,7 +216,7 @@ class Assembly:
     # Ids, and the columns that all rows of a connection or call have in common
 
     @cached_property
-    def _ends(self) -> tuple[list[str], list[str]]:
+    def ends(self) -> tuple[list[str], list[str]]:
         """The addresses of client and server of ``flows``."""
         streams = self.streams
         return tuple([self._address(int(end)) for end in ends[self.flows]] for ends in (streams.client, streams.server))  # type: ignore[return-value]
@@ -225,7 +226,7 @@ class Assembly:
         """The ids of all flows' connections; null for odd flows."""
         ids: list[str | None] = [None] * self.index.odd.size
         ordinals = self._ordinals[self.flows].tolist()
-        for flow, client, server, ordinal in zip(self.flows.tolist(), *self._ends, ordinals, strict=True):
+        for flow, client, server, ordinal in zip(self.flows.tolist(), *self.ends, ordinals, strict=True):
             ids[flow] = connection_id(self.file, client, server, ordinal)
         return pa.array(ids, pa.string())
 
@@ -512,18 +513,6 @@ class Assembly:
         for fate in ("captured", "frames"):
             sizes[fate][begun.flows] += begun.conversations["skipped"]
         return sizes
-
-    def _reported_messages(self, each: Messages) -> Messages | None:
-        there = self.call_of[each.frames] >= 0
-        if there.all():
-            return each
-        places = pa.array(np.flatnonzero(there))
-
-        def only(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-            return {name: column.take(places) for name, column in columns.items()}
-
-        make = None if each.make is None else lambda: only(each.whole())
-        return Messages(each.frames[there], only(each.columns), each.schema, make) if there.any() else None
 
     def _messages_of(self, messages: Messages) -> pa.RecordBatch:
         frames = messages.frames

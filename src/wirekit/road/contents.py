@@ -80,6 +80,18 @@ class Messages:
         """All columns."""
         return self.columns if self.make is None else self.make()
 
+    def only(self, chosen: NDArray[np.bool_]) -> Messages:
+        """Some of the messages."""
+        if chosen.all():
+            return self
+        places = pa.array(np.flatnonzero(chosen))
+
+        def chosen_of(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+            return {name: column.take(places) for name, column in columns.items()}
+
+        make = None if self.make is None else lambda: chosen_of(self.whole())
+        return Messages(self.frames[chosen], chosen_of(self.columns), self.schema, make)
+
 
 @dataclass(slots=True)
 class Contents:

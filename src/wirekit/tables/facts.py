@@ -9,6 +9,9 @@ from wirekit.conversation import Frame
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.tables.records import Frames, Row, records
 
+TABLES = ("calls", "call_topics")
+"""The tables whose declared rows have the facts of a frame."""
+
 
 class Refusal(NamedTuple):
     """An error in a response.
@@ -48,21 +51,30 @@ class Facts:
 
 
 class ConnectionFacts:
-    """Evaluates the frames of one connection, in their order."""
+    """Evaluates the frames of one connection, in their order.
+
+    Attributes:
+        names: the meanings of declared names.
+    """
 
     def __init__(self) -> None:
-        self._names: dict[str, dict[Any, Row]] = {}
+        self.names: dict[str, dict[Any, Row]] = {}
         self._waiting: dict[tuple[str, int], Facts] = {}
         self._connection: Row = {}
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for their response."""
+        return len(self._waiting)
 
     def of(self, frame: Frame) -> Facts:
         """The facts of the next frame."""
         request = frame.request
         request_facts = Facts() if request is None else self._waiting.pop((request.side, request.offset), Facts())
-        about = Frames(frame.value, None if request is None else request.value, self._names)
+        about = Frames(frame.value, None if request is None else request.value, self.names)
         rows: list[Row] = []
         for each in records(frame.protocol).rows(frame.schema, about):
-            if each.table in ("calls", "call_topics"):
+            if each.table in TABLES:
                 rows += each.rows
             elif each.table == "connections":
                 for row in each.rows:

@@ -1,0 +1,170 @@
+"""Selection options by columns: the frames of a window that match, as ``Selection.wants`` decides frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wirekit.capture.links import Item, Link
+from wirekit.cli.filters import Selection
+from wirekit.cli.numbered import NOTHING, Numbered
+from wirekit.cli.selected_names import Names
+from wirekit.conversation import Frame
+from wirekit.pipeline.flows import Writer
+from wirekit.road.assembly import Assembly
+from wirekit.tables.facts import TABLES, ConnectionFacts
+
+INT64 = np.iinfo(np.int64)
+COLUMNS = {"topic": "topic", "group": "group_id", "client": "client"}
+"""The column with the names of a kind."""
+
+
+class Selected:
+    """The frames of a capture that match; it counts their names for the message if none does.
+
+    Args:
+        selection: the conditions; ``by_columns`` must be true.
+        names: counts the frames of the capture.
+    """
+
+    def __init__(self, selection: Selection, names: Names) -> None:
+        self.selection, self.names = selection, names
+        self._facts: dict[str, ConnectionFacts] = {}  # of connections with a call that waits
+
+    def wants(self, writer: Writer, path: str, link: Link, item: Item | None) -> bool:
+        """Whether an item that objects read matches; true for the end of a connection.
+
+        Args:
+            writer: has the names that columns met on the connection.
+            path: the name of the capture.
+            link, item: the item.
+        """
+        if item is None:
+            self._facts.pop(link.name, None)
+            self.names.connections += 1
+            return True
+        about = NOTHING
+        if isinstance(item, Frame):
+            facts = self._facts.setdefault(link.name, ConnectionFacts())
+            facts.names = writer.calls_of(path, link).names
+            about = facts.of(item)
+            if not facts.waiting:
+                del self._facts[link.name]
+        each = Numbered(link, item, 0, 0, about)
+        self.names.add(each)
+        return self.selection.wants(each)
+
+    def among(self, assembly: Assembly) -> NDArray[np.bool_]:
+        """For each frame of a window's index, whether it matches; those that columns do not report do not count."""
+        index, facts, selection = assembly.index, assembly.facts, self.selection
+        request, times = index.request, index.time
+        first = np.where(request >= 0, request, np.arange(request.size))  # of the call
+        wanted = np.ones(request.size, bool)
+        if selection.since is not None:
+            wanted &= selection.since.before_or_at(times)
+        if selection.until is not None:
+            wanted &= ~selection.until.before_or_at(times)
+        if selection.apis:
+            fits = np.array([*(selection.wants_api(name) for name in facts.apis), False])
+            wanted &= fits[facts.api] | fits[facts.api[first]]
+        if selection.ids:
+            numbers = [number for number in selection.ids if INT64.min <= number <= INT64.max]
+            wanted &= facts.numbered & np.isin(index.number, numbers)
+        if selection.slower_us is not None:
+            wanted &= (request >= 0) & (times - times[first] > selection.slower_us)
+        if selection.errors:
+            wanted &= _failed(assembly)
+        if selection.topics:
+            names = _Texts(assembly, "topic")
+            fits = names.having(np.array([selection.wants_topic(text) for text in names.texts], bool))
+            wanted &= fits | fits[first]
+        if selection.groups:
+            names = _Texts(assembly, "group_id")
+            fits = np.array([*(selection.wants_group(text) for text in names.texts), False])
+            wanted &= fits[names.first_of(first)]
+        if selection.clients:
+            wanted &= self._of_clients(assembly, first)
+        self._count(assembly, first)
+        return wanted
+
+    def _of_clients(self, assembly: Assembly, first: NDArray[np.int64]) -> NDArray[np.bool_]:
+        names, selection = _Texts(assembly, "client"), self.selection
+        by_name = np.array([*(selection.wants_client(text) for text in names.texts), False])
+        by_address = np.zeros(assembly.index.odd.size, bool)
+        by_address[assembly.flows] = [selection.wants_address(address) for address in assembly.ends[0]]
+        return np.asarray(by_name[names.first_of(first)] | by_address[assembly.index.connection])
+
+    def _count(self, assembly: Assembly, first: NDArray[np.int64]) -> None:
+        """Counts the frames, the connections that end here, and the names."""
+        frames, facts, names = assembly.frames, assembly.facts, self.names
+        names.frames += frames.size
+        names.connections += assembly.whole.size
+        for kind in names.kinds:
+            if kind == "API":
+                names.count(kind, dict(zip(facts.apis, _how_many(facts.api[frames], len(facts.apis)), strict=True)))
+                continue
+            texts = _Texts(assembly, COLUMNS[kind])
+            number = texts.in_frames(frames, first) if kind == "topic" else texts.first_of(first)[frames]
+            names.count(kind, dict(zip(texts.texts, _how_many(number, len(texts.texts)), strict=True)))
+
+
+def _failed(assembly: Assembly) -> NDArray[np.bool_]:
+    """Whether a frame has an error or a failed check."""
+    failed = np.zeros(assembly.index.kind.size, bool)
+    failed[[frame for frame, _ in assembly.checks]] = True
+    names = _Texts(assembly, "error")
+    return failed | names.having(np.ones(len(names.texts), bool))
+
+
+def _how_many(numbers: NDArray[np.int64], size: int) -> list[int]:
+    """How many times each number below a size occurs; -1 does not count."""
+    counts: list[int] = np.bincount(numbers + 1, minlength=size + 1)[1:].tolist()
+    return counts
+
+
+class _Texts:
+    """A declared column of the calls of a window's frames; empty text counts as none.
+
+    Attributes:
+        texts: the different values.
+    """
+
+    def __init__(self, assembly: Assembly, column: str) -> None:
+        places: dict[str, int] = {}
+        self._size = assembly.index.kind.size
+        self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # frames, and the number of their text
+        for frames, declared in assembly.contents.rows:
+            values = declared.columns.get(column) if declared.table in TABLES else None
+            if values is None or values.null_count == len(values):
+                continue
+            coded = values.dictionary_encode()
+            numbers = [places.setdefault(text, len(places)) if text else -1 for text in coded.dictionary.to_pylist()]
+            number = np.array([*numbers, -1])[np.asarray(coded.indices.fill_null(-1))]
+            there = number >= 0
+            self._rows.append((frames[there], number[there]))
+        self.texts = list(places)
+
+    def having(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each frame, whether a row of it has one of the wanted texts."""
+        having = np.zeros(self._size, bool)
+        for frames, number in self._rows:
+            having[frames[wanted[number]]] = True
+        return having
+
+    def first_of(self, first: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each frame, the number of its first text, or else of the first frame of its call; -1 for none."""
+        first_number = np.full(self._size, -1, np.int64)
+        for frames, number in reversed(self._rows):
+            first_number[frames[::-1]] = number[::-1]
+        return np.where(first_number < 0, first_number[first], first_number)
+
+    def in_frames(self, frames: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the different texts of each frame, or else of the first frame of its call, in any order."""
+        none = np.zeros(0, np.int64)
+        pairs = np.concatenate([none, *(of * len(self.texts) + number for of, number in self._rows)])
+        of, number = np.divmod(np.unique(pairs), max(len(self.texts), 1))
+        shown = np.zeros(self._size, np.int64)
+        shown[frames] = 1
+        without = np.setdiff1d(frames, of)
+        times = shown + np.bincount(first[without], minlength=self._size)
+        return np.repeat(number, times[of])

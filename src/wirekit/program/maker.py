@@ -80,7 +80,6 @@ class Maker(Program):
         defaults: (register, value) of registers that the condition may leave unset.
         merging: columns of another alternative that the current one may share.
         stored: columns that received values, which a failed attempt must remove.
-        loose: parts that are put off, see ``program.parts``.
         around: the list whose element is read now; ``entered`` are the lists that begin in it.
         limit: register of the limit for the current node.
         cutting: the limit at which the last record, or element, may be incomplete without an error.

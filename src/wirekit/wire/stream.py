@@ -34,9 +34,10 @@ MEMORY = "memory"
 """The limit on the memory of decoded values, as ``Limit`` names it."""
 
 PART_ENDS = re.compile(r"(?=[.\[])|$")
+"""The ends of the parts of a path in text."""
+
 PLACED = ("raw", "width", "trailing")
 """The ``$`` entries of a record with the paths of fields that use them."""
-"""The ends of the parts of a path in text."""
 
 SHARED = TOTAL, MEMORY
 """The limits on all parts of an input together: a smaller part may be within them."""

@@ -41,6 +41,7 @@ class Level:
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
         left: for each opened row, the bytes after the last good record in it.
+        roots: from depth 1 on, for each range, the offset of the outermost record that contains it.
         places: the types of the filled columns, and the names of their arrays.
         measured: the slots of columns that store only lengths.
         trays: the fields of the protobuf messages in the records.

@@ -57,7 +57,7 @@ class Building(Code):
     """A function that appends to the buffer ``o``.
 
     Attributes:
-        names: the module's names, for struct's functions.
+        module: the names of the module, which receive struct's functions.
         pending: the pieces that the next struct call writes.
         end: the end of the buffer without the pending pieces; None if no variable has it.
         patches: numbers to be written over zeros in the buffer.

@@ -93,13 +93,13 @@ class State:
 
 
 def integer(value: Any) -> None:
-    """Returns an integer that is not a boolean; raises ``Unusual`` for other values."""
+    """Raises ``Unusual`` for values that are no integer, and for booleans."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise Unusual
 
 
 def real(value: Any) -> None:
-    """Returns a number; raises ``Unusual`` for other values."""
+    """Raises ``Unusual`` for values that are no number."""
     if not isinstance(value, (int, float)):
         raise Unusual
 

@@ -31,7 +31,7 @@ NONE = -1
 OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 CONDITIONS = {"and": "and", "or": "or", "|": "or"} | dict(zip(OPPOSITES, OPPOSITES, strict=True))
 """The operators of conditions that branches evaluate part by part; ``|`` is true if one of its operands is not 0."""
-_NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS) for at, name in enumerate(names)}
+_NUMBERS = {name: at for names in (op.SYMBOLS, op.FORMS, ENCODINGS) for at, name in enumerate(names)}
 
 
 Condition: TypeAlias = tuple[str, Any, Any]
@@ -125,8 +125,31 @@ class Encoder:
             lets = {}
         self.lets(lets)
 
-    def add_words(self, *values: int) -> None:
-        self.code += values
+    def add_words(self, *values: Any) -> None:
+        """Adds the words of the fields of a step; for a list, its length and the words of its elements."""
+        for value in values:
+            match value:
+                case int() | np.integer():
+                    self.code.append(int(value))
+                case None:
+                    self.code.append(NONE)
+                case str():
+                    self.code.append(_NUMBERS[value])
+                case bytes() | list():
+                    self.add_words(len(value), *value)
+                case tuple():
+                    self.add_words(*value)
+                case dict():
+                    self.add_words([*value.items()])
+                case Fault():
+                    self.code.append(fault_word(value, self.reasons))
+                case ir.Number():
+                    self.code.append(self.how(value))
+                case Column() | Repeated():
+                    self.code.append(self.place(value))
+                case _:
+                    self.code.append(len(self.functions))
+                    self.functions.append(value)
 
     def here(self) -> int:
         return len(self.code)
@@ -136,25 +159,23 @@ class Encoder:
         self.code.append(NONE)
         return len(self.code) - 1
 
-    def fill(self, holes: list[int]) -> None:
+    def fill(self, *holes: int) -> None:
         """Sets words to the place of the next step."""
         for hole in holes:
             self.code[hole] = self.here()
 
-    def fault(self, fault: Fault | None) -> int:
-        return NONE if fault is None else fault_word(fault, self.reasons)
+    def place(self, column: Column | Repeated) -> int:
+        """The place of a column or list in the table."""
+        return self.places[id(column)]
 
-    def column(self, column: Column | Repeated | None) -> int:
-        return NONE if column is None else self.places[id(column)]
-
-    def number(self, column: Column | None) -> None:
+    def number(self, column: Column) -> None:
         """The column of a number, and the size of its values if they are written directly, else 0."""
-        if column is not None and DIRECT and is_direct(column):
-            entry = (self.places[id(column)] - op.COLUMNS) // op.WIDTH_OF_COLUMN
+        if DIRECT and is_direct(column):
+            entry = (self.place(column) - op.COLUMNS) // op.WIDTH_OF_COLUMN
             self.direct.append((len(self.code), entry))
             self.add_words(0, np.dtype(column.dtype).itemsize)
         else:
-            self.add_words(self.column(column), 0)
+            self.add_words(column, 0)
 
     def plain(self, step: Step) -> None:
         """The opcode of a step by its name, and the words of its fields in order."""
@@ -163,41 +184,13 @@ class Encoder:
         for each in fields(step):
             value = getattr(step, each.name)
             if each.name == "form":
-                which, parameters = checksum_words(value)
-                self.add_words(which, len(parameters), *parameters)
+                self.add_words(*checksum_words(value))
             elif each.name in fields_of(kind, "optional"):
                 self.add_words(int(value is not None), value or 0)
             elif value is None and each.name == "number":  # a number that is not written
                 self.add_words(0)
             elif each.name not in fields_of(kind, "shown"):
-                self.operand(value)
-
-    def operand(self, value: Any) -> None:
-        """The words of a field of a step; for a list, its length and the words of its elements."""
-        match value:
-            case int():
-                self.add_words(int(value))
-            case None:
-                self.add_words(NONE)
-            case str():
-                self.add_words(_NUMBERS[value])
-            case bytes():
-                self.add_words(len(value), *value)
-            case tuple():
-                for each in value:
-                    self.operand(each)
-            case list() | dict():
-                self.add_words(len(value))
-                self.operand(tuple(value.items() if isinstance(value, dict) else value))
-            case Fault():
-                self.add_words(self.fault(value))
-            case ir.Number():
-                self.add_words(self.how(value))
-            case Column() | Repeated():
-                self.add_words(self.column(value))
-            case _:
-                self.add_words(len(self.functions))
-                self.functions.append(value)
+                self.add_words(value)
 
     def how(self, number: ir.Number) -> int:
         """The encoding of a number, as a word for the interpreter."""
@@ -210,17 +203,17 @@ class Encoder:
             case steps.Refuse():
                 self.add_words(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
                 target = self.hole()
-                self.add_words(op.FAIL, self.fault(step.fault))
-                self.code[target] = self.here()
+                self.add_words(op.FAIL, step.fault)
+                self.fill(target)
             case steps.Varint(number=ir.Number(form=VarintForm() as form)):
-                self.add_words(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
-                self.operand((step.column, step.short, step.wrong))
+                self.add_words(op.VARINT, step.to, step.limit, form.groups, form.bits, form.kind)
+                self.add_words(step.column, step.short, step.wrong)
             case steps.Emit(present=None):
                 self.add_words(op.EMIT)
                 self.number(step.column)
                 self.add_words(step.value)
             case steps.Emit(present=int(present)):
-                self.add_words(op.EMIT_ABSENT, self.column(step.column), step.value, present)
+                self.add_words(op.EMIT_ABSENT, step.column, step.value, present)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
@@ -232,7 +225,7 @@ class Encoder:
         """A run: numbers with their checks and bit fields."""
         need = step.need
         self.add_words(op.RUN)
-        self.add_words(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
+        self.add_words(*((0, 0, NONE) if need is None else (need.size, need.limit, need.fault)))
         self.add_words(step.size, len(step.fields), len(step.marks))
         for before, each in zip([None, *step.fields], step.fields, strict=False):
             self.field(each, before is not None and before.number == each.number and before.offset == each.offset)
@@ -241,7 +234,7 @@ class Encoder:
 
     def field(self, each: Field, repeated: bool) -> None:
         number, column = each.number, each.column
-        direct = column is not None and DIRECT and is_direct(column)
+        direct = DIRECT and column is not None and is_direct(column)
         flags = op.CHECKED * (each.fault is not None) + op.REPEATED * repeated
         flags += op.DIRECTLY if direct else op.TO_COLUMN * (column is not None)
         bits = 8 * number.size
@@ -249,11 +242,11 @@ class Encoder:
         mask = each.mask if number.signed and not number.real else each.mask & ((1 << bits) - 1)
         self.add_words(int(flags), each.offset, 64 - bits + each.shift, mask, each.to)
         if each.fault is not None:
-            self.add_words(each.low, each.high, self.fault(each.fault))
-        if direct:
+            self.add_words(each.low, each.high, each.fault)
+        if column is not None and direct:
             self.number(column)
         elif column is not None:
-            self.add_words(self.column(column))
+            self.add_words(column)
 
     def lets(self, lets: dict[int, steps.Let]) -> None:
         for let in lets.values():
@@ -280,7 +273,7 @@ class Encoder:
         if decisive == whether:
             return holes + self.unless(right, whether)
         holes_of_right = self.unless(right, whether)
-        self.fill(holes)
+        self.fill(*holes)
         return holes_of_right
 
     def test(self, step: steps.Test, condition: Condition) -> None:
@@ -289,18 +282,17 @@ class Encoder:
         if step.otherwise:
             self.add_words(op.JUMP)
             end = self.hole()
-            self.fill(otherwise)
+            self.fill(*otherwise)
             self.body(step.otherwise)
-            self.fill([end])
+            self.fill(end)
         else:
-            self.fill(otherwise)
+            self.fill(*otherwise)
 
     def switch(self, step: steps.Switch) -> None:
         count = sum(len(rows) for rows, _ in step.cases)
         self.add_words(op.SWITCH, len(step.on), count)
         otherwise = self.hole()
-        for value, present in step.on:
-            self.add_words(value, NONE if present is None else present)
+        self.add_words(*step.on)
         targets: list[list[int]] = []
         for rows, _ in step.cases:
             targets.append([])
@@ -310,13 +302,13 @@ class Encoder:
                     self.add_words(int(case is None), case or 0)
         ends = []
         for holes, (_, body) in zip(targets, step.cases, strict=True):
-            self.fill(holes)
+            self.fill(*holes)
             self.body(body)
             self.add_words(op.JUMP)
             ends.append(self.hole())
-        self.code[otherwise] = self.here()
+        self.fill(otherwise)
         self.body(step.otherwise)
-        self.fill(ends)
+        self.fill(*ends)
 
     def outer_handler(self) -> None:
         """A word with the place of the enclosing handler."""
@@ -330,28 +322,26 @@ class Encoder:
             self.add_words(op.HANDLER)
             self.handlers.append([self.hole()])
         top = self.here()
-        gap = NONE if step.gap is None else step.gap
         if step.count is not None:
-            self.add_words(op.COUNTED, step.turn, step.count, step.start, gap)
+            self.add_words(op.COUNTED, step.turn, step.count, step.start, step.gap)
             end = self.hole()
         else:
-            self.add_words(op.LIMITED, step.turn, step.limit, step.start, gap)
+            self.add_words(op.LIMITED, step.turn, step.limit, step.start, step.gap)
             end = self.hole()
-            self.add_words(int(step.except_first))
-            self.operand(step.until)
+            self.add_words(step.except_first, step.until)
         self.body(step.body)
-        self.add_words(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
+        self.add_words(op.AGAIN, step.index, step.turn, step.start, step.empty, top)
         if step.gap is not None:
-            self.fill(self.handlers.pop())
+            self.fill(*self.handlers.pop())
             self.add_words(op.CUT, step.start, step.gap)
             self.outer_handler()
-            self.operand(step.undo)
-            self.code[end] = self.here()
+            self.add_words(step.undo)
+            self.fill(end)
             self.add_words(op.HANDLER)
             self.outer_handler()
         else:
-            self.code[end] = self.here()
-        self.add_words(op.LISTED, self.column(step.group), NONE if step.present is None else step.present)
+            self.fill(end)
+        self.add_words(op.LISTED, step.group, step.present)
 
     def attempt(self, step: steps.Try) -> None:
         self.add_words(op.TRY, step.start, step.gap)
@@ -362,12 +352,12 @@ class Encoder:
         self.outer_handler()
         self.add_words(op.JUMP)
         end = self.hole()
-        self.fill(holes)
+        self.fill(*holes)
         self.add_words(op.CAUGHT, step.start, step.gap)
         self.outer_handler()
-        self.operand(step.undo)
+        self.add_words(step.undo)
         self.body(step.otherwise)
-        self.code[end] = self.here()
+        self.fill(end)
 
 
 @cache

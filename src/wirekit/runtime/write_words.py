@@ -34,7 +34,7 @@ def write_words(program: WriteProgram) -> Words:
 class _Encoder(Encoder):
     opcodes = (op, opcodes)
 
-    def column(self, column: Column | Repeated | None) -> int:
+    def place(self, column: Column | Repeated) -> int:
         return place_of(column.slot) if isinstance(column, Column) else NONE
 
     def how(self, number: ir.Number) -> int:
@@ -51,4 +51,4 @@ class _Encoder(Encoder):
         target = self.hole()
         self.body(step.body)
         self.add_words(op.EACH, step.at, top)
-        self.code[target] = self.here()
+        self.fill(target)

@@ -85,9 +85,7 @@ def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:
     match step:
         case steps.Load(column=None) if step.to not in needed:
             return steps.Skip(step.number.size)
-        case steps.Test(then=[], otherwise=[]) | steps.Switch(cases=[], otherwise=[]):
-            return None
-        case steps.Switch() if not step.otherwise and not any(body for _, body in step.cases):
+        case steps.Test() | steps.Switch() if not any(step.bodies()):
             return None
         case steps.Split():
             parts = [part for part in step.parts if part[3] is not None or part[2] in needed]

@@ -25,7 +25,7 @@ def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa
     """The rows of all levels in one batch, in the order of the input."""
     sizes = {column.slot: sum(level.bytes_used(column) for level in levels) for column in columnar.byte_columns}
     order, positions = _order(levels, wrappers)
-    parts = [_batch(columnar, level, depth, sizes) for depth, level in enumerate(levels)]
+    parts = [batch_of(columnar, level, depth, sizes=sizes) for depth, level in enumerate(levels)]
     if wrappers and columnar.program.packing is not None:
         parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
     return parts[0] if order is None else _rows_in_order(parts, order)
@@ -80,16 +80,24 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     return order, positions
 
 
-def _batch(
+def batch_of(
     columnar: Columnar,
     level: Level,
-    depth: int,
-    sizes: dict[int, int],
+    depth: int = 1,
     fields: tuple[str, ...] | None = None,
     *,
     metadata: bool = False,
+    sizes: dict[int, int] | None = None,
 ) -> pa.RecordBatch:
-    """The requested columns of one level, with ``described`` as metadata on demand."""
+    """The requested columns of one level.
+
+    Args:
+        fields: prefixes of the columns, or None for all.
+        metadata: whether the batch has ``described`` as metadata.
+        sizes: the bytes of each column of byte strings in all levels that are joined; by default in this level.
+    """
+    if sizes is None:
+        sizes = {each.slot: level.bytes_used(each) for each in columnar.byte_columns}
     code, rows, filled = columnar.program, level.rows, level.arrays
     columns: list[tuple[str, pa.Array]] = []
     places: dict[int, int] = {}
@@ -151,19 +159,6 @@ def _selection(
     requested = [columnar.fields[names[place]] for place in here]
     requested = [each.with_type(lengths[each.name]) if each.name in lengths else each for each in requested]
     return here, pa.schema(requested, described(columnar.plan.key, columnar) if metadata else None)
-
-
-def batch_of(
-    columnar: Columnar,
-    level: Level,
-    depth: int = 1,
-    fields: tuple[str, ...] | None = None,
-    *,
-    metadata: bool = False,
-) -> pa.RecordBatch:
-    """The rows of one level alone; ``fields`` and ``metadata`` as for ``scan_ranges``."""
-    sizes = {each.slot: level.bytes_used(each) for each in columnar.byte_columns}
-    return _batch(columnar, level, depth, sizes, fields, metadata=metadata)
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:

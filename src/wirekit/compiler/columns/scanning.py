@@ -49,7 +49,7 @@ from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.meanings import TIMES, dated, with_symbols
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
-from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
+from wirekit.compiler.columns.programs import Columnar, described, led_program, program
 from wirekit.compiler.columns.reference import Reference, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.decoding import check_options
@@ -57,8 +57,6 @@ from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.wire.stream import Allowance, Limits
-
-__all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
 
 LIBRARIES = 200 << 20
 """Bytes of memory of numba, Arrow and the compiled kernels, which count against ``Limits.memory``."""

@@ -181,7 +181,7 @@ class Compressed(Wrapping):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if plain_mapping(obj):
-            return load_opened(obj, load_part("content", self.content, obj.get("content"), context))
+            return load_opened(obj, load_part("content", self.content.load, obj.get("content"), context))
         return self.inner.load(obj, context)
 
     def default(self, context: Scope) -> Any:

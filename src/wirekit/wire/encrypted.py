@@ -89,5 +89,6 @@ class Encrypted(Bytes):
         if plain_mapping(obj):
             refuse_unknown(obj, Decrypted._fields)
             data = super().load(obj.get("encrypted"), context)
-            return Decrypted(encrypted=data, content=load_part("content", self.content, obj.get("content"), context))
+            content = load_part("content", self.content.load, obj.get("content"), context)
+            return Decrypted(encrypted=data, content=content)
         return super().load(obj, context)

@@ -6,7 +6,7 @@ three things: parse (``_parse``), build (``_build``), and the value of a JSON fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import construct
@@ -96,24 +96,16 @@ class Missing(Wrong):
         self.name = name
 
 
-def load_part(part: str | int, node: Node, obj: Any, context: Scope) -> Any:
-    """The result of ``node.load``; an error gets the path of this part."""
+def load_part(part: str | int, load: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function that loads a field or an element; an error gets its name or index as outer part."""
     try:
-        return node.load(obj, context)
-    except (Misfit, Wrong) as error:
-        put_in_front(part, error)
-        raise
-    except Misuse as error:
-        misfit = Misfit(str(error))
-        put_in_front(part, misfit)
-        raise misfit from None
-
-
-def put_in_front(part: str | int, error: Misfit | Wrong) -> None:
-    """Adds an outer part to the start of the path of a propagating error."""
-    name = f"[{part}]" if isinstance(part, int) else part
-    dot = "" if not error.path or error.path.startswith("[") else "."
-    error.path = f"{name}{dot}{error.path}"
+        return load(*arguments)
+    except (Misuse, Wrong) as error:
+        placed = error if isinstance(error, (Misfit, Wrong)) else Misfit(str(error))
+        name = f"[{part}]" if isinstance(part, int) else part
+        dot = "" if not placed.path or placed.path.startswith("[") else "."
+        placed.path = f"{name}{dot}{placed.path}"
+        raise placed from None
 
 
 def evaluate(expression: Any, context: Scope) -> Any:

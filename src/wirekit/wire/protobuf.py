@@ -25,7 +25,7 @@ from wirekit.varints import ZIGZAG
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
 from wirekit.wire.dollar_entries import LARGEST_FIELD, OF_MESSAGE, load_bytes, load_extras
-from wirekit.wire.node import load_number, put_in_front
+from wirekit.wire.node import load_number, load_part
 from wirekit.wire.numbers import load_float
 from wirekit.wire.stream import Reader, Session, Writer, join_path
 
@@ -608,9 +608,11 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
         raise Misuse(f"a {message.name} inside of more than {DEEPEST} other messages")
     record = message.record()
     for field in message.fields.values():
-        value = _load_field(field, obj.get(field.name), depth)
+        value = obj.get(field.name)
         if value is not None:
-            setattr(record, field.name, value)
+            setattr(record, field.name, load_part(field.name, _load_field, field, value, depth))
+        elif field.repeated:
+            setattr(record, field.name, [])
     for name in obj:
         if not str(name).startswith("$") and name not in message.by_name:
             raise Misfit(f"{message.name} has no field {shown(name)}; it has {', '.join(message.by_name) or 'none'}")
@@ -619,29 +621,11 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
 
 
 def _load_field(field: Field, value: Any, depth: int) -> Any:
-    try:
-        if not field.repeated:
-            return None if value is None else _load_value(field, value, depth)
-        if value is None:
-            return []
-        if not isinstance(value, (list, tuple)):
-            raise Misfit(f"expected a list, not {shown(value)}")
-        return [_load_item(field, index, item, depth) for index, item in enumerate(value)]
-    except Misfit as error:
-        put_in_front(field.name, error)
-        raise
-    except Misuse as error:
-        misfit = Misfit(str(error))
-        put_in_front(field.name, misfit)
-        raise misfit from None
-
-
-def _load_item(field: Field, index: int, item: Any, depth: int) -> Any:
-    try:
-        return _load_value(field, item, depth)
-    except Misfit as error:
-        put_in_front(index, error)
-        raise
+    if not field.repeated:
+        return _load_value(field, value, depth)
+    if not isinstance(value, (list, tuple)):
+        raise Misfit(f"expected a list, not {shown(value)}")
+    return [load_part(index, _load_value, field, item, depth) for index, item in enumerate(value)]
 
 
 def _load_value(field: Field, value: Any, depth: int) -> Any:

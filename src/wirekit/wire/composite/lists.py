@@ -41,7 +41,7 @@ class _Elements(Node):
     def load(self, obj: Any, context: Scope) -> Any:
         if not isinstance(obj, list):
             return obj
-        return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
+        return [load_part(index, self.element.load, item, context) for index, item in enumerate(obj)]
 
     def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
         """Reads a number of elements, after comparing their minimal size with the bytes left before the limit.

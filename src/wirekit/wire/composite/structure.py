@@ -231,7 +231,7 @@ class Struct(Node):
     @staticmethod
     def _load_member(name: str, node: Node, obj: Mapping[str, Any], scope: Scope) -> Any:
         try:
-            return load_part(name, node, obj[name], scope)
+            return load_part(name, node.load, obj[name], scope)
         except Missing as error:
             if error.path == name and error.name not in scope:
                 error.path, error.expected = error.name, "a value"

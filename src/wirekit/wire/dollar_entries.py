@@ -9,7 +9,6 @@ from typing import Any
 from wirekit.errors import Misfit
 from wirekit.values import EXTRAS, shown
 
-FIRST = re.compile(r"[^.\[]*")
 LARGEST_FIELD = (1 << 29) - 1
 SIZES = {1: 8, 5: 4}  # bytes of a protobuf value by wire type
 VARINT, LENGTH = 0, 2
@@ -36,9 +35,9 @@ def load_extras(
     for name, value in mapping.items():
         if name.startswith("$"):
             extra[name[1:]] = _entry(name[1:], value)
-    for name in ("keep", "trailing", "raw", "width"):
+    for name in OF_STRUCT:
         for path in extra.get(name, ()):
-            first = _first(path)
+            first = re.split(r"[.\[]", path, maxsplit=1)[0]
             if first not in fields:
                 has = ", ".join(fields) or "none"
                 raise Misfit(f"${name} names {shown(path)}, but there is no field {shown(first)}; the fields are {has}")
@@ -72,11 +71,6 @@ def load_bytes(value: Any) -> Any:
         return bytes.fromhex(value)
     except ValueError:
         raise Misfit(f"bytes must be given in hex, not {shown(value)}") from None
-
-
-def _first(path: str) -> str:
-    match = FIRST.match(path)
-    return match.group() if match else ""
 
 
 def _entry(name: str, value: Any) -> Any:

@@ -345,8 +345,8 @@ class Bit(Node):
         """The bits for a value."""
         if self.table is not None and isinstance(value, str):
             value = self.table[value]
-        if not isinstance(value, int) or not 0 <= value < 1 << self.width:
-            raise stream.wrong(f"an integer in 0..{(1 << self.width) - 1}", shown(value))
+        if not isinstance(value, int) or not 0 <= value <= self.mask:
+            raise stream.wrong(f"an integer in 0..{self.mask}", shown(value))
         return int(value)
 
 
@@ -385,7 +385,7 @@ class Bits(Wrapping):
         record = self.unpack(self.inner.read(stream))
         if stream.session.spans is not None:
             for name, bit, shift in self.fields:
-                stream.bits(start, name, shift, bit.width)
+                stream.span(start, "bit", name, bits=(shift, bit.width))
             stream.span(start, "bits")
         return record
 
@@ -415,10 +415,7 @@ class Bits(Wrapping):
             value = field_of(obj, name)
             number |= bit.number(0 if value is None else value, stream) << shift
             stream.path.pop()
-        return number - (1 << 8 * self.inner.length) if self._negative(number) else number
-
-    def _negative(self, number: int) -> bool:
-        return self.inner.signed and number > self.inner.high
+        return number - (1 << 8 * self.inner.length) if number > self.inner.high else number
 
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, int):

@@ -414,27 +414,23 @@ class Reader:
         self.charge(size)
         return True
 
-    def span(self, start: int, kind: str, *names: str | int, depth: int | None = None) -> None:
-        """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names."""
+    def span(
+        self, start: int, kind: str, *names: str | int, depth: int | None = None, bits: tuple[Any, Any] = (None, None)
+    ) -> None:
+        """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names.
+
+        ``bits`` are the lowest bit of a bit field in the number there, and its width.
+        """
         spans = self.session.spans
         if spans is not None:
             path = join_path([*self.session.path[:depth], *names])
             begin, end = self.origin + start, self.origin + self.position
-            spans.append(Span(path, begin, end, self.source, None, None, kind))
+            spans.append(Span(path, begin, end, self.source, *bits, kind))
             self.session.allowance.room -= SPAN + len(path)
 
     def absent(self) -> None:
         """Records that the field at the path is absent or null."""
         self.span(self.position, "absent")
-
-    def bits(self, start: int, name: str, shift: int, width: int) -> None:
-        """Records that the number [start, position) at the path holds a field of ``width`` bits from ``shift`` on."""
-        spans = self.session.spans
-        if spans is not None:
-            path = join_path([*self.session.path, name])
-            begin, end = self.origin + start, self.origin + self.position
-            spans.append(Span(path, begin, end, self.source, shift, width, "bit"))
-            self.session.allowance.room -= SPAN + len(path)
 
     def rename(self, kind: str, *names: str) -> None:
         """Changes the kind of the last span."""

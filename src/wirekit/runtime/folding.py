@@ -63,7 +63,7 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
         match step:
             case Need():
                 run = Run(step)
-            case steps.Load() | steps.Skip() | steps.Split():
+            case steps.Load() | steps.Skip():
                 run = _with(Run(None), step, constants)
             case _:
                 yield step
@@ -89,9 +89,7 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
         case steps.Skip():
             run.size += step.size
         case steps.Split():
-            source = next((each for each in reversed(run.fields) if each.to == step.source), None)
-            if source is None:
-                return None
+            source = next(each for each in reversed(run.fields) if each.to == step.source)
             for shift, mask, to, column in step.parts:
                 run.fields.append(replace(source, to=to, column=column, shift=shift, mask=mask, fault=None))
         case steps.Mark():
@@ -110,8 +108,6 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
 def _needs(run: Run, need: Need) -> Need | None:
     """One comparison with the limit in place of two; None if the result could differ."""
     first = run.need
-    if first is None and not run.size:
-        return need
     if first is None or first.limit != need.limit or first.fault.cut != need.fault.cut:
         return None
     if need.fault.cut and any(each.fault is not None for each in run.fields):

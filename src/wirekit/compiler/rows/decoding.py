@@ -27,7 +27,6 @@ from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.structures import Structures
 from wirekit.compiler.source import is_large, nullable, units, whole_number
-from wirekit.errors import Misuse
 from wirekit.wire.blobs import is_decimal
 
 
@@ -134,13 +133,11 @@ class Decoder(Structures, Lists):
         return value
 
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
-        number = fixed(node.node)
-        if number is None:
-            raise Misuse(f"{self.key}: Lookahead needs a node of fixed size")
-        code.short(f"p + {node.at + number.size} > {path.limit}", path.limit)
+        end = node.at + ir.minimum(node.node)
+        code.short(f"p + {end} > {path.limit}", path.limit)
         code.move(f"p += {node.at}")
         value = self._number(code, node.node, path, kind="")
-        code.move(f"p -= {node.at + number.size}")
+        code.move(f"p -= {end}")
         code.lies(path, code.here(), code.here(), '"ahead"')
         return value
 

@@ -78,7 +78,7 @@ class Builder(Structures):
                 self._blob(code, node.blob, data, scope)
             case ir.Several():
                 self._several(code, node, x, scope)
-            case ir.When() if _is_plain(node.node):
+            case ir.When() if ir.fixed(node.node) is not None:
                 condition = self._expression(node.condition, scope)
                 code.add_if(condition, lambda: self._node(code, node.node, x, scope), f"{x} is not None")
             case ir.When():
@@ -317,16 +317,6 @@ class Builder(Structures):
         data = code.fresh("d")
         code.add_line(f"{data} = {_octets(node, x)}")
         return data
-
-
-def _is_plain(node: ir.Node) -> bool:
-    """Whether struct alone can write a node, in one byte order."""
-    match node:
-        case ir.Number() | ir.Interpreted():
-            return ir.varying(node) is None
-        case ir.Optional(node=inner):
-            return _is_plain(inner)
-    return False
 
 
 def _octets(node: ir.Blob, x: str) -> str:

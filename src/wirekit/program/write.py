@@ -16,7 +16,7 @@ from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
 from wirekit.program.calls import Summed
-from wirekit.program.columns import Column, Contents, Repeated
+from wirekit.program.columns import CONTENTS, Column, Contents, Repeated
 from wirekit.program.facts import column_of, form_of, holds_records, is_wide
 from wirekit.program.maker import Program
 from wirekit.program.parts import parts
@@ -30,9 +30,9 @@ from wirekit.wire.derived import innermost_first
 from wirekit.wire.message_fields import Derived
 
 GAPS = "@gap"
-CHOSEN = ("codec", "listed", "counted", "opaque")
+CHOSEN = ("codec", "listed", "count", "opaque")
 """Results of the first run on a field that holds records: the number of the codec plus one; 1 for records or more for a
-message; whether the number of records is announced; whether the bytes are not the plain content."""
+message; 1 if the number of records is announced; whether the bytes are not the plain content."""
 HELD = ("rows", "plain")
 """Facts about such a field: the number of records, and the bytes before compression; -1 if unknown."""
 
@@ -87,14 +87,14 @@ class _Writer(Messages):
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Writes the bytes of a field that contains records."""
         self.contents_path = path
-        self.content_registers = {name: self.register() for name in ("codec", "listed", "count", "size")}
+        self.content_registers = {name: self.register() for name in CONTENTS}
         self.opaque = self.register()
         with self.block() as body:
             self.clear([(register, 0) for register in (*self.content_registers.values(), self.opaque)])
             self.branch(node, path, scope, Contents(0))
-            registers = (*(self.content_registers[name] for name in ("codec", "listed", "count")), self.opaque)
-            for name, register in zip(CHOSEN, registers, strict=True):
-                self.add_step(steps.Note(self.hidden[name], register))
+            registers = {**self.content_registers, "opaque": self.opaque}
+            for name in CHOSEN:
+                self.add_step(steps.Note(self.hidden[name], registers[name]))
             self.add_step(steps.Finish())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
@@ -125,7 +125,7 @@ class _Writer(Messages):
             value = self.look(self.hidden["rows" if derived.quantity == "count" else "plain"])[0]
             is_given = self.let(">=", value, zero)
             if derived.quantity == "count":
-                silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
+                silent = self.let("==", self.look(self.hidden["count"])[0], zero)
                 both = self.let("and", silent, self.value(message, slot)[1])
                 is_given, always = self.let("and", is_given, self.let("==", both, zero)), one
             else:

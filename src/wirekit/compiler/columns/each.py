@@ -28,6 +28,7 @@ from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, byte_strings, run
 from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.compiler.contexts import checked as checked_context
+from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.wire.stream import SHARED, Allowance, Limits
 
@@ -224,8 +225,7 @@ class _Scan:
         for number in np.flatnonzero(valid & (stopped < ends)).tolist():
             if number not in texts:
                 at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
-                text = f"{left} byte{'s'[: left > 1]} left over, at byte {at} (0x{at:x})"
-                texts[number] = [f"{self.key}: {text}"]
+                texts[number] = [f"{self.key}: {plural(left, 'byte')} left over, at byte {at} (0x{at:x})"]
 
 
 def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:

@@ -91,7 +91,7 @@ class LevelErrors:
         details = Details(reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
         at_depth = self.depth
         if self.program.packing or self.program.contents:  # a record that is cut may be decompressed too
-            at_depth += details[1].count(f"{self.holder}.content")
+            at_depth += details.path.count(f"{self.holder}.content")
         return self._row((which, start - begin, length), details, at_depth)
 
     def _read(self, start: int, end: int, begin: int) -> tuple[WireError | None, list[Check]]:

@@ -66,14 +66,10 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
         raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")
     if valid.size and bool(lengths[valid == 0].any()):  # a null list may have elements
         lengths = np.where(valid != 0, lengths, 0)
-        inside = values.take(pa.array(np.repeat(ends[:-1] - _begins(lengths), lengths) + np.arange(lengths.sum())))
+        inside = array.flatten()
     else:
         inside = values.slice(int(ends[0]), int(ends[-1] - ends[0]))
-    return Lists(path, np.append(_begins(lengths), lengths.sum()), valid), inside
-
-
-def _begins(lengths: NDArray[Any]) -> NDArray[Any]:
-    return np.cumsum(lengths) - lengths
+    return Lists(path, np.append(0, np.cumsum(lengths)), valid), inside
 
 
 class Unfolded:

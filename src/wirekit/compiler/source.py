@@ -367,9 +367,7 @@ def whole_number(code: Code, value: str) -> str:
 
 def conditional(node: ir.Node) -> bool:
     """Whether a member may be absent."""
-    while isinstance(node, ir.Optional):
-        node = node.node
-    return isinstance(node, ir.Conditional)
+    return isinstance(ir.core(node), ir.Conditional)
 
 
 def nullable(node: ir.Node) -> bool:

@@ -437,13 +437,10 @@ def _fixed(body: Body) -> int:
     """Size in bytes of all numbers outside of lists."""
     size = 0
     for step in body:
-        match step:
-            case steps.Take(number=ir.Number() as number) | steps.Bytes(number=ir.Number() as number):
-                size += number.groups or number.size
-            case steps.Join(number=number) | steps.Store(number=number) | steps.Insert(number=number):
-                size += number.groups or number.size
-            case steps.Each():
-                continue
+        if isinstance(step, steps.Each):
+            continue
+        number: ir.Number | None = getattr(step, "number", None)
+        size += 0 if number is None else number.groups or number.size
         size += sum(_fixed(inner) for inner in step.bodies())
     return size
 

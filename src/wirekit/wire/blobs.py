@@ -87,7 +87,7 @@ class Bytes(Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         data = self._content(stream, context)
-        if data is not None and not self.explained and data:
+        if data and not self.explained:
             stream.gap(stream.position - len(data), stream.position)
             stream.rename("gap")
         return data

@@ -34,7 +34,7 @@ class Unusual(Exception):
 
 
 def missing() -> None:
-    """The sentinel for a required value, and for no value."""
+    """A sentinel for a value that is not set; generated code calls it where a required value is missing."""
     raise Unusual
 
 

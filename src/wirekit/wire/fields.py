@@ -1,7 +1,7 @@
-"""``this`` and ``len_``: expressions of construct whose truth Python cannot ask.
+"""``this`` and ``len_``: construct's expressions, which here refuse to be a truth value.
 
-Python asks for it in ``and``, ``or``, ``not``, ``in`` and ``a < b < c``. The expression of a part of the condition
-would be the result, and the layout would be another one than it reads.
+Python needs the truth value of an operand in ``and``, ``or``, ``not``, ``in`` and ``a < b < c``, and returns one of the
+operands. So a layout would depend on only a part of such a condition, without an error.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
 LARGEST = 0xFFFFFFFFFFFFFFFF
 set_extra = Record.__dict__["_extra"].__set__
-"""``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
+"""Sets ``_extra`` of a record, without the ``__setattr__`` with which a sparse record checks names."""
 _set_attribute = object.__setattr__
 DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
@@ -483,7 +483,7 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     else:
         raise stream.wrong(f"a {message.name}", shown(obj))
     original = extra.get("bytes")
-    if original is not None and (stream.parsed or _says(message, original, values, stream)):
+    if original is not None and (stream.parsed or _decodes_to(message, original, values, stream)):
         return bytes(original)
     for name in values:
         if name not in message.by_name:
@@ -516,7 +516,7 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
 _number_of = operator.attrgetter("number")
 
 
-def _says(message: Message, data: bytes, values: Mapping[str, Any], stream: Writer) -> bool:
+def _decodes_to(message: Message, data: bytes, values: Mapping[str, Any], stream: Writer) -> bool:
     """Whether bytes decode to exactly these values."""
     reader = Reader(Session("", stream.limits), data)
     reader.messages = stream.messages

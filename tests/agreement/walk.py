@@ -16,7 +16,7 @@ from wirekit.compiler.columns import scan
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import start
 from wirekit.compiler.columns.programs import Program, led_program, program
-from wirekit.compiler.columns.reference import of_held
+from wirekit.compiler.columns.reference import of_nested
 from wirekit.compiler.columns.run import as_array
 from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.engine import Params
@@ -155,7 +155,7 @@ class Walk:
     def errors_inside(self, data: bytes, path: str, wrapper: int) -> list[Error]:
         """The errors of records of another layout that a record holds compressed."""
         assert self.columns_program.contents is not None
-        element = of_held(self.columns_program.contents.plan, self.allowance).node
+        element = of_nested(self.columns_program.contents.plan, self.allowance).node
         scope = Scope.root(Params())
         walk = Walk(self.columns_program.contents, self.key, None, element, scope, self.again(), -1, 1, wrapper)
         return [error._replace(path=f"{path}.{error.path}") for error in walk.records(data, 0, len(data)).errors]

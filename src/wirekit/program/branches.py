@@ -133,7 +133,7 @@ class Branches(Choices):
         return value
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
-        self.narrow(node.length, path, node, "length")
+        self.refuse_wide(node.length, path, node, "length")
         size = self.load(node.length, path).to
         work = partial(self.within, node, size, path, scope)
         if node.null is None:
@@ -163,7 +163,7 @@ class Branches(Choices):
             with self.during(stored=[], entered=[]):
                 with self.block() as body:
                     self.node(node.node, path, scope)
-                    self.written()
+                    self.finish_parts()
                 inside, lists = self.stored, self.entered
             if messages < len(self.messages) or self.contents is not None:
                 raise unfit(self.key, path, node, "it holds a protobuf message")
@@ -195,7 +195,7 @@ class Branches(Choices):
 
     # Structures that are read once (see ``program.parts``): the start is stored where a path reaches one.
 
-    def met(self, part: Part) -> Value:
+    def reach(self, part: Part) -> Value:
         """Stores where a part begins."""
         entry = self.deferred.get(id(part.node))
         if entry is None:
@@ -225,7 +225,7 @@ class Branches(Choices):
             entry.after.append(Following(mark, node, path, self.limit, self.columns[columns_before:]))
         return Value(unfit="bytes after a structure")
 
-    def written(self) -> None:
+    def finish_parts(self) -> None:
         """Reads all deferred parts."""
         while self.deferred:
             entry = min(self.deferred.values(), key=lambda each: each.part.order)

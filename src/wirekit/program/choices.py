@@ -35,12 +35,12 @@ class Choices(Maker):
 
     def visit_Structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         if self.maybe and id(node) in self.once:
-            return self.met(self.once[id(node)])
+            return self.reach(self.once[id(node)])
         if any(is_padded(member.node) for member in node.members):
             scope.fields[BEGIN] = Value(self.mark())
         return self.structure(node, path, scope)
 
-    def met(self, part: Part) -> Value:
+    def reach(self, part: Part) -> Value:
         """Handles a part at this position."""
         raise NotImplementedError
 

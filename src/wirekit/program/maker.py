@@ -234,7 +234,7 @@ class Maker(Program):
         self, node: ir.Blob | ir.Several, number: ir.Number, path: str, noun: str
     ) -> tuple[int, int | None]:
         """Reads a length or count; returns its register (0 for null), and the register for whether it is not null."""
-        self.narrow(number, path, node, noun)
+        self.refuse_wide(number, path, node, noun)
         size, present = self.load(number, path).to, None
         if node.null is not None:
             null = self.constant(node.null)
@@ -310,7 +310,7 @@ class Maker(Program):
             case LengthOf(of=Field() as of) if (field := scope.value(self.key, of, path)).length is not None and (
                 field.unfit != TEXT
             ):
-                self.needed(field, tree, path)
+                self.require(field, tree, path)
                 return self.operand(field.length), 0, LONGEST
             case Field():
                 read = scope.value(self.key, tree, path)
@@ -357,11 +357,11 @@ class Maker(Program):
         if isinstance(tree, Field):
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:
-                self.needed(value, tree, path)
+                self.require(value, tree, path)
                 return self.operand(value.place), value.low, value.high
         return self.expression(tree, scope, path)
 
-    def needed(self, value: Value, tree: Expression, path: str) -> None:
+    def require(self, value: Value, tree: Expression, path: str) -> None:
         """Refuses records in which a value is absent that an expression needs."""
         if value.present:
             fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
@@ -375,7 +375,7 @@ class Maker(Program):
             raise unfit(self.key, path, node, "its field is neither a number nor constant bytes")
         return expected
 
-    def narrow(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
+    def refuse_wide(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
         """Checks that a length or count is in the range of registers."""
         if is_wide(number):
             raise unfit(self.key, path, node, f"its {noun} is an unsigned number of 64 bits")

@@ -50,7 +50,7 @@ class _Reader(Branches):
         """Reads a record; returns the columns of the scan."""
         self.once = parts(whole)
         self.node(node, "", Scope({}, None))
-        self.written()
+        self.finish_parts()
         names = ["offset", "length", *["gap"] * self.gaps, *self.content_registers]
         hidden = {name: Column(name, "number", CONTENTS.get(name, "int64"), slot=-1) for name in names}
         for name, register in self.content_registers.items():
@@ -187,7 +187,7 @@ class _Reader(Branches):
         return Value(length, 0, LONGEST, length=length, unfit=unfit, present=presence), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
-        self.narrow(number, path, node, "length")
+        self.refuse_wide(number, path, node, "length")
         negative: steps.Fault | None = None
         need = self.needs(number.size, path)
         if number.signed and (node.null is None or node.null < -1):

@@ -405,7 +405,7 @@ def write(
         with writer.block() as body:
             start = writer.mark() if some or until else 0
             writer.node(element, within, Scope({}, None))
-            writer.written()
+            writer.finish_parts()
     except Unfit as error:
         raise _unfit(key, error) from None
     writer.clear([(flag, 0) for flag in (*writer.flags, *(register for _, register in writer.sparse))])

@@ -77,7 +77,7 @@ class Branches(Fields):
     """Writes optional nodes, choices, and lists.
 
     Attributes:
-        met_parts: parts that were reached and are not written yet: the part, and the register for its presence.
+        reached: parts that were reached and are not written yet: the part, and the register for its presence.
         loose: whether a deferred part precedes the current position.
         later: deferred work for the end of a part: a register for whether it is needed, and the work.
         flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
@@ -91,7 +91,7 @@ class Branches(Fields):
         selected: the optional fields so far whose presence the bytes tell.
     """
 
-    met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
+    reached: dict[int, tuple[Part, int]] = field(default_factory=dict)
     loose: bool = False
     later: list[tuple[int, Work]] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
@@ -302,7 +302,7 @@ class Branches(Fields):
 
         def fitting() -> Value:
             value = self.node(node.node, path, scope)
-            self.written()
+            self.finish_parts()
             return value
 
         verdict = self.column(inside(path, "ok"))
@@ -319,11 +319,11 @@ class Branches(Fields):
 
     # Structures that are written once.
 
-    def met(self, part: Part) -> Value:
+    def reach(self, part: Part) -> Value:
         """Handles a part at this position."""
-        if id(part.node) not in self.met_parts:
-            self.met_parts[id(part.node)] = (part, self.flag())
-        self.add_step(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
+        if id(part.node) not in self.reached:
+            self.reached[id(part.node)] = (part, self.flag())
+        self.add_step(Let(self.reached[id(part.node)][1], "=", self.constant(1)))
         self.loose = True
         return Value(unfit="a structure that is reached by several paths")
 
@@ -332,12 +332,12 @@ class Branches(Fields):
         self.flags.append(self.register())
         return self.flags[-1]
 
-    def written(self) -> None:
+    def finish_parts(self) -> None:
         """Writes all parts that were reached, and then the deferred work after them: the innermost first."""
         groups: list[list[tuple[int, Work]]] = []
-        while self.met_parts:
-            part, flag = min(self.met_parts.values(), key=lambda each: each[0].order)
-            del self.met_parts[id(part.node)]
+        while self.reached:
+            part, flag = min(self.reached.values(), key=lambda each: each[0].order)
+            del self.reached[id(part.node)]
             groups.append(self.later)
             self.later, self.loose = [], False
             _, body, _ = self.apart(partial(self.structure, part.node, part.name, Scope({}, None)))
@@ -440,14 +440,14 @@ class Branches(Fields):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """The steps that write one element."""
-        with self.during(around=group, met_parts={}, later=[], loose=False, flags=[]):
+        with self.during(around=group, reached={}, later=[], loose=False, flags=[]):
             with self.block() as inside:
                 if ir.minimum(node.element) < len(node.until):
                     raise unfit(self.key, path, node, f"elements may be shorter than {node.until.hex()}, which ends it")
                 ends = node.count is None and (node.until or not ir.minimum(node.element))
                 start = self.mark() if ends else 0
                 self.node(node.element, path, scope)
-                if self.loose or self.later or self.met_parts:
+                if self.loose or self.later or self.reached:
                     raise unfit(self.key, path, node, "its structures are reached by several paths")
                 if ends:
                     self.ending(node, group, path, start)

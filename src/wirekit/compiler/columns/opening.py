@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.errors import ERRORS, Details, LevelErrors, path_inside, record_of
 from wirekit.compiler.columns.programs import Columnar
-from wirekit.compiler.columns.reference import Reference, of_held
+from wirekit.compiler.columns.reference import Reference, of_nested
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.program.messages import chosen
@@ -220,7 +220,7 @@ class Opening:
 
         The first error of a range refuses the outer record too if it is a limit, or if the range was not compressed.
         """
-        inner_errors = LevelErrors(inner.program, of_held(inner.plan, self.reference.allowance), below, 1).refused()
+        inner_errors = LevelErrors(inner.program, of_nested(inner.plan, self.reference.allowance), below, 1).refused()
         rows, which = inner_errors.table()
         first = np.unique(which, return_index=True)[1]
         packed = self.level.arrays["codec"][parents[which]] != 0

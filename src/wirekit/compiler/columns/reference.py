@@ -80,7 +80,7 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
     return Reference(plan.key, node, scope, plan.stop, allowance)
 
 
-def of_held(plan: Records, allowance: Allowance) -> Reference:
+def of_nested(plan: Records, allowance: Allowance) -> Reference:
     """The reference engine for records in a field of other records."""
     node = next(each.element for each in _lists(registry[plan.key].node) if lower(each.element) == plan.element)
     return Reference(plan.key, node, Scope.root(Params()), plan.stop, allowance)

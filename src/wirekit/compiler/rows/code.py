@@ -109,7 +109,7 @@ class Decoding(Code):
             self.add_line(f"{self.spot} = p + o")
         return f"{self.spot} - {back}" if back else self.spot
 
-    def lies(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
+    def add_span(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
         """Adds the span of a field, to be recorded before the next branch or call; ``kind`` is an expression."""
         if self.tracing:
             self.spans.append(f"span(({self.path(place)}, {start}, {end}, n, {bits}, {kind}))")
@@ -172,7 +172,7 @@ class DecodingGenerator(Generator):
     def _absent(code: Decoding, value: str, path: Place) -> None:
         """The value of an absent field."""
         code.add_line(f"{value} = None")
-        code.lies(path, code.here(), code.here(), '"absent"')
+        code.add_span(path, code.here(), code.here(), '"absent"')
 
     def _verdict(
         self,

@@ -43,13 +43,13 @@ class Decoder(Structures, Lists):
                 if node.sealed:
                     self._verdict(code, path, "decryption", "None", "p", status="absent")
                 value = self._blob(code, node, path)
-                code.lies(path, *code.extent)
+                code.add_span(path, *code.extent)
                 return value
             case ir.Delimited():
                 return self._delimited(code, node, path)
             case ir.Coded():
                 value = self._blob(code, node.blob, path, "text" if node.coding.text else "bytes")
-                code.lies(path, *code.extent)
+                code.add_span(path, *code.extent)
                 read = self._constant(functools.partial(read_plainly, node.coding), "read")
                 code.add_line(f"if {value} is not None: {value} = {read}({value})")
                 return value
@@ -138,7 +138,7 @@ class Decoder(Structures, Lists):
         code.move(f"p += {node.at}")
         value = self._number(code, node.node, path, kind="")
         code.move(f"p -= {end}")
-        code.lies(path, code.here(), code.here(), '"ahead"')
+        code.add_span(path, code.here(), code.here(), '"ahead"')
         return value
 
     def _bounded(self, code: Decoding, node: ir.Bounded, path: Place) -> str:
@@ -166,13 +166,13 @@ class Decoder(Structures, Lists):
             code.records = True
             size = "None" if node.size is None else self._expression(node.size, path.scope)
             arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {code.path(path)}{above}"
-            code.lies(path.to("compressed"), start, end, '"bytes"')
+            code.add_span(path.to("compressed"), start, end, '"bytes"')
             code.flush()
             code.add_line(f"{value} = S.open({arguments})")
-            code.lies(path, start, end, '"record"')
+            code.add_span(path, start, end, '"record"')
         if code.tracing:
             with code.branch("else:"):
-                code.lies(path, start, end, kind)
+                code.add_span(path, start, end, kind)
         return value
 
     def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Place) -> str:
@@ -249,8 +249,8 @@ class Decoder(Structures, Lists):
             code.add_line(f"{value} = {value}.decode()")
         code.move(f"p = {after} + {len(node.end)}")
         end = code.here(len(node.end))
-        code.lies(path, start, end, '"number"' if node.decimal else '"text"')
-        code.lies(path.to("$delimiter"), end, code.here(), '"delimiter"')
+        code.add_span(path, start, end, '"number"' if node.decimal else '"text"')
+        code.add_span(path.to("$delimiter"), end, code.here(), '"delimiter"')
         return value
 
 

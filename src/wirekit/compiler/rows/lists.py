@@ -20,7 +20,7 @@ class Lists(Numbers):
         if node.count is None:
             start = code.here()
             self._to_the_end(code, node, items, path)
-            code.lies(path, start, code.here(), '"list"')
+            code.add_span(path, start, code.here(), '"list"')
             return items
         if isinstance(node.count, ir.Number):
             count = self._number(code, node.count, path.to("$count"), "count")
@@ -52,7 +52,7 @@ class Lists(Numbers):
             with code.branch(f"for {index} in range({count}):"):
                 self._element(code, node, items, index, path)
                 code.rewinds |= path.limit == code.leave and code.records  # by the element before
-        code.lies(path, start, code.here(), '"list"')
+        code.add_span(path, start, code.here(), '"list"')
 
     def _element(self, code: Decoding, node: ir.Several, items: str, index: str, path: Place) -> None:
         code.loops += 1

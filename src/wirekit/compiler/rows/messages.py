@@ -126,7 +126,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         start = p
         if tracing:
             where = f"{inner}{name}[{len(contents[name])}]" if field.repeated else inner + name
-            _lies(state, where + ".$tag", first, p, "tag")
+            _add_span(state, where + ".$tag", first, p, "tag")
         value: Any
         if fixed is not None:
             (value,) = fixed.unpack_from(b, p)
@@ -145,7 +145,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
                     value = field.table(value)
             else:
                 if tracing:
-                    _lies(state, where + ".$length", start, p, "length")
+                    _add_span(state, where + ".$length", start, p, "length")
                 start = p
                 p += value
                 if p > e:
@@ -160,7 +160,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
                         value = value.decode()
         if tracing:
             if field.message is None:
-                _lies(state, where, start, p, "number" if fixed or varint else "text" if text else "bytes")
+                _add_span(state, where, start, p, "number" if fixed or varint else "text" if text else "bytes")
             state.charge_spans(where)
         if field.repeated:
             contents[name].append(value)
@@ -176,7 +176,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         raise Refused
     state.room -= cost
     if tracing:
-        _lies(state, q, begin, e, "record")
+        _add_span(state, q, begin, e, "record")
     return record
 
 
@@ -193,7 +193,7 @@ def _report(message: Message, record: Record, state: State, q: str, begin: int) 
     set_extra(record, {"keep": keep})
 
 
-def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:
+def _add_span(state: State, path: str, start: int, end: int, kind: str) -> None:
     """Records a span."""
     assert state.spans is not None
     state.spans.append(span((path, start + state.origin, end + state.origin, state.source, None, None, kind)))

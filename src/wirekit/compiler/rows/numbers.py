@@ -36,20 +36,20 @@ class Numbers(DecodingGenerator):
         left = sum(number.size for number in numbers)
         for (path, node), number, variable in zip(fields, numbers, variables, strict=True):
             if kind:
-                self._lies(code, node, path, left, left - number.size, kind)
+                self._add_spans(code, node, path, left, left - number.size, kind)
             yield self._meaning(code, node, variable, path, f"p - {left}")
             left -= number.size
 
     @staticmethod
-    def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
+    def _add_spans(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
         """Records the span of a number that begins and ends a number of bytes before the position."""
         node = ir.core(node)
         if not isinstance(node, ir.BitFields):
-            code.lies(path, code.here(start), code.here(end), f'"{kind}"')
+            code.add_span(path, code.here(start), code.here(end), f'"{kind}"')
             return
         for bit in node.fields:
-            code.lies(path.to(bit.name), code.here(start), code.here(end), '"bit"', f"{bit.shift}, {bit.width}")
-        code.lies(path, code.here(start), code.here(end), '"bits"')
+            code.add_span(path.to(bit.name), code.here(start), code.here(end), '"bit"', f"{bit.shift}, {bit.width}")
+        code.add_span(path, code.here(start), code.here(end), '"bits"')
 
     def _varint(self, code: Decoding, node: ir.Node, path: Place, kind: str) -> str:
         """Reads a varint, with ``Unusual`` if it has more bytes than necessary; returns its value."""
@@ -63,7 +63,7 @@ class Numbers(DecodingGenerator):
         code.add_line(f"if {after} - p != {form}.size({value}): raise Unusual")
         meaning = self._meaning(code, node, value, path, "p")
         code.move(f"p = {after}")
-        code.lies(path, start, code.here(), f'"{kind}"')
+        code.add_span(path, start, code.here(), f'"{kind}"')
         return meaning
 
     def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:

@@ -85,7 +85,7 @@ class Structures(Numbers):
                 code.add_line(f"if {number} == 0 and {at.covered(measure)}: {at.keep(where)}")
         for total in node.sums:
             self._sum(code, at, total)
-        code.lies(path, start, code.here(), '"record"')
+        code.add_span(path, start, code.here(), '"record"')
         for derived in node.derived:
             extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.quantity == "size" else ""
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
@@ -159,7 +159,7 @@ class Structures(Numbers):
                 code.add_line(f"{at.left} = {at.left} or {{}}")
                 code.add_line(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
                 code.move(f"p = {limit}")
-                code.lies(where.to("$trailing"), start, code.here(), '"gap"')
+                code.add_span(where.to("$trailing"), start, code.here(), '"gap"')
         else:
             code.add_line(f"{more} raise Unusual")
         if measure.clip:

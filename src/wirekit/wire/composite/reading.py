@@ -71,7 +71,7 @@ class Reading:
                 self._keep(name)
         for index, checked, first, last in self.struct.checked:
             self._verify(index, checked, first, last)
-        self._observe()
+        self._verify_derived()
         for refused in self.struct.refused:
             if evaluate(refused.when, self.scope):
                 self._refuse(refused)
@@ -204,7 +204,7 @@ class Reading:
         if stored != computed:
             self._keep(name)
 
-    def _observe(self) -> None:
+    def _verify_derived(self) -> None:
         """Verifies the fields of messages that are derived from later members."""
         for derived in self.struct.derived_fields:
             (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]

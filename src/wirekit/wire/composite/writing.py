@@ -52,7 +52,7 @@ class Writing:
     def write(self) -> None:
         """Appends all members."""
         self.stream.frames.append((len(self.stream.path), self.extra, set()))
-        self._tell()
+        self._derive()
         trailing = self.extra.get("trailing", {})
         for index, (name, node) in enumerate(self.struct.members):
             self.stream.path.append(name)
@@ -65,7 +65,7 @@ class Writing:
         self.stream.refuse_unused()
         self.stream.frames.pop()
 
-    def _tell(self) -> None:
+    def _derive(self) -> None:
         """Sets the fields of messages that are derived from later members."""
         for derived in self.struct.derived_fields:
             (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]

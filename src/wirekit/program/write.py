@@ -221,11 +221,8 @@ class _Writer(Messages):
         """
         name = state.name(index)
         self.follows(name)
-        if (verdict := self.find_column(inside(name, "ok"))) is None:
-            self.add_step(reserve)
-            return
-        column = self.column(name, column_of(number))
-        wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.has_value(column))
+        column, verdict = self.column(name, column_of(number)), self.column(inside(name, "ok"))
+        wrong = state.wrong[index] = self.let("and", self.bad(verdict), self.has_value(column))
         with self.block() as body:
             self.node(number, name, state.scope)
         self.if_true(wrong, body, [reserve])

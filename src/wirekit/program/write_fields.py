@@ -222,21 +222,18 @@ class Fields(Choices):
         length = self.constant(len(expected))
         prefix = [steps.Store(blob.length, length)] if isinstance(blob.length, ir.Number) else []
         usual: Body = [*prefix, steps.Text(expected)]
-        verdict = self.find_column(inside(path, "ok"))
-        if node.fatal or verdict is None:
+        if node.fatal:
             self.body += usual
         else:
             with self.block() as other:
                 self.visit_Blob(blob, path, scope)
-            self.add_step(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, usual))
+            bad = self.bad(self.column(inside(path, "ok")))
+            self.add_step(Test("!=", bad, self.constant(0), other, usual))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
     def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:
         """Keeps a number that was found wrong on reading; ``stored`` is its column if it has a meaning."""
-        verdict = self.find_column(inside(path, "ok"))
-        if verdict is None:
-            return
-        self.reading(verdict)
+        verdict = self.column(inside(path, "ok"))
         stored = stored or self.column(path, column_of(number))
         bounds = self.narrower(stored, number)
         self.add_step(steps.Was(value, verdict, stored, self.index(stored), **bounds))

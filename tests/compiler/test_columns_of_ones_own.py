@@ -12,6 +12,7 @@ import wirekit
 from tests.agreement import walk
 from tests.agreement.law import agree
 from tests.own import declared, own
+from wirekit.compiler.columns import scan
 from wirekit.registry import Layout, Protocol
 from wirekit.wire import (
     Array,
@@ -42,6 +43,7 @@ from wirekit.wire import (
     int16,
     int32,
     int64,
+    rest,
     this,
     uint8,
     uint32,
@@ -117,6 +119,20 @@ def test_a_length_is_known_behind_the_fields_that_it_covers() -> None:
         batch = wirekit.columns(key, data)
         assert batch["b"].to_pylist() == [7, None]
         assert wirekit.build_columns(key, batch) == data
+
+
+@pytest.mark.parametrize(
+    ("node", "data"),
+    [
+        (Struct("nothing" / IfNext(b"\0\0", rest()), "items" / RecordsToEnd(int16)), "000000"),
+        (Array(int8, int16, null=-1), "ff"),
+    ],
+)
+def test_a_list_that_other_bytes_replace_has_no_records(node: Node, data: str) -> None:
+    with own(node) as key:
+        batch, errors = scan(key, bytes.fromhex(data))
+    assert (batch.num_rows, errors.num_rows) == (0, 0)
+    assert int(batch.schema.metadata[b"wirekit.consumed"]) == len(data) // 2
 
 
 def test_elements_that_hold_nothing_are_counted() -> None:

@@ -215,12 +215,6 @@ class Maker(Program):
         self.add_step(step)
         return step
 
-    def integer(self, node: ir.Interpreted, path: str) -> ir.Number:
-        """The number inside a node that gives it a meaning."""
-        if node.number.real:
-            raise unfit(self.key, path, node)
-        return node.number
-
     def fits(self, size: int, path: str, least: int = 1) -> None:
         """Requires that a number of bytes, or of elements of ``least`` bytes, is left."""
         self.add_step(steps.Fit(size, least, self.limit, self.fault(path, "short", SHORT)))

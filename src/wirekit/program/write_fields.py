@@ -149,8 +149,7 @@ class Fields(Choices):
         return value_of(node, self.take(column, default, number=node, **self.narrower(column, node)))
 
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope, default: Any) -> Value:
-        number = self.integer(node, path)
-        return Value(self.take(self.column(path, column_of(node)), default, number=number), 0, 1)
+        return Value(self.take(self.column(path, column_of(node)), default, number=node.number), 0, 1)
 
     def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
         """The arguments of a step that refuses numbers outside the range of the layout."""
@@ -162,8 +161,7 @@ class Fields(Choices):
         return self.bounds(column, number.low, number.high) if narrow else {}
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope, default: Any) -> Value:
-        number = self.integer(node, path)
-        column = self.column(path, column_of(node))
+        number, column = node.number, self.column(path, column_of(node))
         if not node.closed:
             bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
             return value_of(number, self.take(column, default, number=number, **bounds))
@@ -178,7 +176,6 @@ class Fields(Choices):
         return value_of(number, value)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
-        number = self.integer(node, path)
         columns = [self.column(inside(path, bit.name), bit_column(bit)) for bit in node.fields]
         parted = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
@@ -192,7 +189,7 @@ class Fields(Choices):
             value = self.take(column, usual, **self.bounds(column, 0, bit.most))
             parts.append((value, bit.shift))
             values[bit.name] = Value(value, 0, bit.most)
-        self.add_step(steps.Join(number, parts))
+        self.add_step(steps.Join(node.number, parts))
         return Value(inside=values)
 
     def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:

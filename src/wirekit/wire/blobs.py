@@ -14,7 +14,7 @@ from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
 from wirekit.wire.fields import this
-from wirekit.wire.node import NOTHING, Node, evaluate_size, expect_size, is_null, null_length
+from wirekit.wire.node import Node, evaluate_size, expect_size, is_null, null_length
 from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -168,13 +168,11 @@ class Bytes(Node):
         return load_bytes(obj)
 
     def default(self, context: Scope) -> Any:
-        if self.null is not None:
-            return None
         if self.length is None:
             return b""
         if self.prefix is None:
             return _zeros(evaluate_size(self.length, context))
-        return NOTHING
+        return super().default(context)
 
 
 ADDRESS_SIZES = {"ipv4": 4, "ipv6": 16, "mac": 6}
@@ -255,8 +253,7 @@ class _Decoded(Bytes):
     def load(self, obj: Any, context: Scope) -> Any:
         return obj
 
-    def default(self, context: Scope) -> Any:
-        return None if self.null is not None else NOTHING
+    default = Node.default
 
 
 class String(_Decoded):

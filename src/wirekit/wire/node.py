@@ -24,6 +24,7 @@ class Node(construct.Construct):
     """A node of a layout: the base class of the vocabulary."""
 
     __iter__ = None  # construct's subscripts would make a node an endless sequence
+    null: int | None = None  # the length or count that means null, if the node has one
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -42,7 +43,7 @@ class Node(construct.Construct):
 
     def default(self, context: Scope) -> Any:
         """The value of a field that a record leaves out when it is built; NOTHING if the field is required."""
-        return NOTHING
+        return None if self.null is not None else NOTHING
 
     def parts(self) -> list[tuple[str, Node]]:
         """(role, node) of the nodes inside, for walks over a schema."""
@@ -78,7 +79,7 @@ class Wrapping(Node):
         return self.inner._build(obj, stream, context, path)
 
     def load(self, obj: Any, context: Scope) -> Any:
-        return self.inner.load(obj, context)
+        return None if obj is None else self.inner.load(obj, context)
 
     def parts(self) -> list[tuple[str, Node]]:
         return [("inner", self.inner)]

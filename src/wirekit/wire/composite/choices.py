@@ -47,9 +47,6 @@ class _Optional(Wrapping):
     def settled(self, context: Scope) -> Node:
         return self.inner.settled(context)
 
-    def load(self, obj: Any, context: Scope) -> Any:
-        return None if obj is None else self.inner.load(obj, context)
-
     def default(self, context: Scope) -> Any:
         return None
 

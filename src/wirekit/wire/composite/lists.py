@@ -8,7 +8,7 @@ from typing import Any
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
-from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part, null_length
+from wirekit.wire.node import Node, evaluate, evaluate_size, expect_size, is_null, load_part, null_length
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import cost_of, fixed_size_of, minimum_of
 from wirekit.wire.stream import Ended, Reader, Scope, Shorter, Sparse, Writer, join_path
@@ -129,9 +129,6 @@ class Array(_Elements):
         self.count._build(len(items), stream, context, path)
         self._write(items, stream, context)
         return obj
-
-    def default(self, context: Scope) -> Any:
-        return None if self.null is not None else NOTHING
 
 
 class Repeat(_Elements):

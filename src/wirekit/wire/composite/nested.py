@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.errors import Limit, WireError
-from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, null_length, wrapping
+from wirekit.wire.node import Node, Wrapping, is_null, null_length, wrapping
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import referred
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -93,12 +93,6 @@ class Sized(Wrapping):
         size = self.length.check(len(stream.buffer) - begin, stream)
         stream.buffer[start:begin] = self.length.write(size, stream)
         return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return None if obj is None else self.inner.load(obj, context)
-
-    def default(self, context: Scope) -> Any:
-        return None if self.null is not None else NOTHING
 
 
 class Ref(Node):

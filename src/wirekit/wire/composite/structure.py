@@ -243,9 +243,6 @@ class Struct(Node):
                 value = counted(derived.field, value, obj.get(self.members[derived.of][0]))
         return value
 
-    def default(self, context: Scope) -> Any:
-        return NOTHING
-
     def frame_size(self, reader: Reader, context: Scope) -> int | None:
         """Bytes of the whole structure according to its own length, or None if too few bytes are given.
 

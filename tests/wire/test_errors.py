@@ -19,6 +19,7 @@ from wirekit.values import SHOWN, Record, SymbolTable, record_type, shown
 from wirekit.wire import (
     Bit,
     Bits,
+    Default,
     RecordsToEnd,
     String,
     Struct,
@@ -129,6 +130,16 @@ def test_a_value_that_holds_itself_is_shown() -> None:
 def test_numbers_in_decimal_as_long_as_a_reader_may_want_them() -> None:
     assert printed(2**256 - 1) == str(2**256 - 1)
     assert printed("text") == "text"
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
+def test_a_default_that_needs_a_missing_field_blames_that_field(engine: str) -> None:
+    entry = Struct("a" / uint8, "b" / Default(uint8, this.a + 1))
+    with own(Struct("entries" / RecordsToEnd(entry))) as key:
+        value = {"entries": [{"a": 1}, {}]}
+        with pytest.raises(wirekit.Wrong, match=r"entries\[1\]\.a: expected a value, found nothing"):
+            wirekit.encode(key, value, engine=engine)
+        assert wirekit.to_json(wirekit.from_json(key, value, engine=engine)) == value
 
 
 def test_a_body_that_context_selects_says_which_context_is_missing() -> None:

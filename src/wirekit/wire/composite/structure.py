@@ -219,10 +219,6 @@ class Struct(Node):
                 value = self._counted(name, self._load_member(name, node, obj, scope), obj)
                 scope[name] = value
                 setattr(record, name, value)
-            elif isinstance(node, Default):
-                value = node.default(scope)
-                core = bare(node)
-                scope[name] = core.unpack(value) if isinstance(core, Bits) and isinstance(value, int) else value
             else:
                 _assume(scope, name, node)
         record._extra = load_extras(obj, self.record._fields)

@@ -97,10 +97,10 @@ class Missing(Wrong):
         self.name = name
 
 
-def load_part(part: str | int, load: Callable[..., Any], *arguments: Any) -> Any:
+def load_part(part: str | int, load: Callable[[Any, Any], Any], obj: Any, context: Any) -> Any:
     """The result of a function that loads a field or an element; an error gets its name or index as outer part."""
     try:
-        return load(*arguments)
+        return load(obj, context)
     except (Misuse, Wrong) as error:
         placed = error if isinstance(error, (Misfit, Wrong)) else Misfit(str(error))
         name = f"[{part}]" if isinstance(part, int) else part

@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -610,7 +610,7 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
     for field in message.fields.values():
         value = obj.get(field.name)
         if value is not None:
-            setattr(record, field.name, load_part(field.name, _load_field, field, value, depth))
+            setattr(record, field.name, load_part(field.name, partial(_load_field, field), value, depth))
         elif field.repeated:
             setattr(record, field.name, [])
     for name in obj:
@@ -625,7 +625,8 @@ def _load_field(field: Field, value: Any, depth: int) -> Any:
         return _load_value(field, value, depth)
     if not isinstance(value, (list, tuple)):
         raise Misfit(f"expected a list, not {shown(value)}")
-    return [load_part(index, _load_value, field, item, depth) for index, item in enumerate(value)]
+    load = partial(_load_value, field)
+    return [load_part(index, load, item, depth) for index, item in enumerate(value)]
 
 
 def _load_value(field: Field, value: Any, depth: int) -> Any:

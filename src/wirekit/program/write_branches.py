@@ -233,16 +233,15 @@ class Branches(Fields):
         """Writes one of several nodes; the others must have no values."""
         nodes, join = self.alternatives(node, scope, path)
         loose, is_loose = self.loose, False
-        values, bodies = [], []
+        bodies = []
         for inner in nodes:
             self.loose = loose
-            value, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
-            values.append(value)
+            _, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
             bodies.append(body)
             is_loose |= self.loose
         self.loose = is_loose
         self.add_step(join(bodies))
-        return values[0] if len(values) == 1 else Value(unfit="one of several fields")
+        return Value(unfit="one of several fields")
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
         """Writes one of the alternatives; None refuses other values."""

@@ -1,4 +1,6 @@
-"""Stores generated kernels as modules on disk, so that each machine compiles them once.
+"""Stores compiled functions as modules on disk, so that each machine compiles them once.
+
+They are the interpreters of programs, kernels for single layouts, and the loops of the columns road.
 
 The directory is ``WIREKIT_CACHE_DIR``, or else ``wirekit`` in the user's cache directory (``XDG_CACHE_HOME`` or
 ``~/.cache``; ``~/Library/Caches`` on macOS). The name of a module is a hash of its text. The first lines of the text

@@ -1,5 +1,4 @@
-"""Compiled functions that the generated columnar kernels call.
+"""Compiled functions that the interpreters of programs, and the kernels of single layouts, call.
 
-The modules here import numba; this package does not, so that ``import wirekit`` stays free of it. Only the columns
-engine, and the code that it generates, imports them.
+The modules here import numba; this package does not, so that ``import wirekit`` stays free of it.
 """

@@ -1,6 +1,6 @@
-"""Tools for generating Python, shared by both halves of the rows engine: functions, names, expressions, scopes.
+"""Tools for generating Python, shared by all parts of the rows engine: functions, names, expressions, scopes.
 
-Nothing here knows whether the code decodes or builds; ``rows`` and ``rows.build`` generate one function per node.
+Nothing here knows whether the code decodes, builds or loads. Each of these parts generates the code of every node.
 """
 
 from __future__ import annotations

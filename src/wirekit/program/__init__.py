@@ -1,6 +1,5 @@
-"""Programs: lists of structured steps for reading a layout, which the engines render or execute.
+"""Programs: lists of steps that read records of a layout to columns, or write columns as records.
 
-``read`` lowers the layout IR to steps, ``columns`` lists the columns that they fill, ``passes`` remove unused steps,
-and ``show`` prints the steps. Nothing here imports the registry or an engine: the caller passes a function that finds
-other schemas.
+``read`` and ``write`` generate the steps from the layout IR, ``columns`` has their columns, ``passes`` remove unused
+steps, and ``show`` prints steps. ``wirekit.runtime`` executes them. Nothing here imports the registry or an engine.
 """

@@ -474,6 +474,11 @@ def parts(node: Node) -> Iterator[tuple[str, Node]]:
             yield role, inner
 
 
+def inner_path(path: str, name: str) -> str:
+    """The path of a part of a value that has a path itself."""
+    return f"{path}.{name}" if path else name
+
+
 def walk(node: Node) -> Iterator[tuple[str, Node]]:
     """(path, node) of a node and all nodes inside, outer first; a shared node only at its first path."""
     visited: set[int] = set()
@@ -484,8 +489,7 @@ def walk(node: Node) -> Iterator[tuple[str, Node]]:
             continue
         visited.add(id(at))
         yield path, at
-        inside = [(f"{path}.{role}" if path else role, inner) for role, inner in parts(at)]
-        waiting += reversed(inside)
+        waiting += reversed([(inner_path(path, role), inner) for role, inner in parts(at)])
 
 
 def mapped(

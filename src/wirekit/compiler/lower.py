@@ -69,10 +69,6 @@ def _expression(source: Any, path: str) -> Expression:
         raise Misuse(f"{path or 'the layout'}: {error}") from None
 
 
-def _in(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
 def _number(source: numbers.Integer, path: str) -> ir.Number:
     return cast(ir.Number, lower(source, path))
 
@@ -106,7 +102,7 @@ def _bit(source: numbers.Bit, path: str) -> ir.Node:
 def _struct(source: composite.Struct, path: str) -> ir.Node:
     computed = [composite.bare(member) for _, member in source.members]
     _placed.get().update(id(node) for node in computed if isinstance(node, (derived.Length, derived.Checked)))
-    members = tuple(ir.Member(name, lower(member, _in(path, name))) for name, member in source.members)
+    members = tuple(ir.Member(name, lower(member, ir.inner_path(path, name))) for name, member in source.members)
     measures = tuple(
         ir.Measure(at, first, last, *(getattr(length, fact) for fact in _LENGTH_FACTS))
         for at, (length, first, last) in source.lengths.items()
@@ -115,11 +111,11 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
         try:
             checksum(checked.algorithm)
         except Misuse as error:
-            raise Misuse(f"{_in(path, source.members[at][0])}: {error}") from None
+            raise Misuse(f"{ir.inner_path(path, source.members[at][0])}: {error}") from None
     sums = tuple(
         ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
     )
-    refusals = tuple(_expression(each.when, _in(path, each.field)) for each in source.refused)
+    refusals = tuple(_expression(each.when, ir.inner_path(path, each.field)) for each in source.refused)
     return ir.Structure(source.record.__name__, members, measures, sums, tuple(source.derived_fields), refusals)
 
 
@@ -167,12 +163,12 @@ def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
     blob = lower(source.inner, path)
     if not isinstance(blob, ir.Blob):
         raise Misuse(f"{path}: compressed data must be a byte string, not a {type(source.inner).__name__}")
-    content = lower(source.content, _in(path, "content"))
+    content = lower(source.content, ir.inner_path(path, "content"))
     return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)
 
 
 def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:
-    lower(source.content, _in(path, "content"))
+    lower(source.content, ir.inner_path(path, "content"))
     return ir.Blob(None, None, False, True, False, part=True, sealed=True)
 
 

@@ -56,7 +56,7 @@ def _structure(node: ir.Structure, path: str, free_by_node: dict[int, _Free]) ->
             raise Misuse(f"{where}: refused= depends on {field}, which is not a field of {node.name}")
     free: set[tuple[int, str, bool]] = set()
     for at, member in enumerate(node.members):
-        where = f"{path}.{member.name}" if path else member.name
+        where = ir.inner_path(path, member.name)
         for up, name, needed in _free(member.node, where, free_by_node):
             if is_padded(member.node) and name == POSITION:
                 _check_lengths(node, at, where)

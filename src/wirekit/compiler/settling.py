@@ -55,7 +55,7 @@ class _Settling:
                 return self.node(node.node, path)
 
         def inside(role: str, inner: ir.Node) -> ir.Node:
-            return self.node(inner, f"{path}.{role}".lstrip(".") if isinstance(node, ir.Structure) else path)
+            return self.node(inner, ir.inner_path(path, role) if isinstance(node, ir.Structure) else path)
 
         return ir.mapped(node, inside, lambda tree: self.tree(tree, path))
 

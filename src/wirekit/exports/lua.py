@@ -261,7 +261,7 @@ class _Writer:
         sums_at = {each.at for each in node.sums}
         members = []
         for index, member in enumerate(node.members):
-            inner = f"{path}.{member.name}" if path else member.name
+            inner = ir.inner_path(path, member.name)
             plain = member.node
             if index in sums_at and isinstance(plain, ir.Number) and not plain.real:
                 call = self._number(plain, inner, member.name, base="HEX" if not plain.signed else "DEC")
@@ -288,7 +288,7 @@ class _Writer:
 
     def _sum(self, each: ir.Sum, node: ir.Structure, path: str) -> str:
         name = node.members[each.at].name
-        where = f"{path}.{name}" if path else name
+        where = ir.inner_path(path, name)
         if each.algorithm not in CHECKSUMS:
             self.notes.add(f"{self.key}.{where}", f"the checksum {each.algorithm} is shown, not verified")
             return ""
@@ -360,7 +360,7 @@ class _Writer:
         self._count += 1
         self._messages[message.name] = index = self._count
         for number, each in message.fields.items():
-            where = f"{path}.{each.name}" if path else each.name
+            where = ir.inner_path(path, each.name)
             parts = [f"name = {text(each.name)}", f"kind = {text(each.kind)}", f"repeated = {boolean(each.repeated)}"]
             if each.message is not None:
                 inner = self._inside(each.message, where, each.name)

@@ -26,7 +26,7 @@ from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.steps import FIRST_FREE, Body
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, inside
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value
 from wirekit.wire.blobs import BEGIN, POSITION
 
 SHORT = "needs more bytes than there are"
@@ -258,7 +258,7 @@ class Maker(Program):
 
     def verdict(self, path: str) -> Column:
         """The column of the verdict on a field."""
-        return self.column(inside(path, "ok"), FLAG)
+        return self.column(ir.inner_path(path, "ok"), FLAG)
 
     def emit(self, column: Column, value: int, present: int | None = None) -> None:
         """Appends a value to a column, or null if ``present`` is 0."""

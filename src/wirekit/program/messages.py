@@ -136,7 +136,7 @@ def _message(tables: Tables, message: Message, path: str, slot: int, owner: int,
     for each in message.fields.values():
         tables.index[row[0] + each.number] = len(tables.fields)
         bit = 1 << required.index(each) if each.required else 0
-        _field(tables, each, f"{path}.{each.name}" if path else each.name, bit, slot, owner, outer)
+        _field(tables, each, ir.inner_path(path, each.name), bit, slot, owner, outer)
     if message.selector:
         row[5] = tables.index[row[0] + message.by_name[message.selector].number]
     row[3] = len(tables.places)

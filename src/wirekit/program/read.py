@@ -28,7 +28,7 @@ from wirekit.program.messages import message_values, slot_at, tables
 from wirekit.program.parts import parts
 from wirekit.program.steps import Body, Loop
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, OpenStructure, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, OpenStructure, Scope, Value, value_of
 from wirekit.wire.message_fields import Derived
 
 EMPTY = "expected a record of at least one byte, found an empty one"
@@ -88,9 +88,10 @@ class _Reader(Branches):
         self.add_step(split)
         values = {}
         for bit in node.fields:
+            name = ir.inner_path(path, bit.name)
             if is_wide(node.number) and bit.width > 63:
-                raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
-            column = self.column(inside(path, bit.name), bit_column(bit))
+                raise unfit(self.key, name, "a bit field of 64 bits")
+            column = self.column(name, bit_column(bit))
             part = self.fresh()
             split.parts.append((bit.shift, bit.most, part, column))
             values[bit.name] = Value(part, 0, bit.most)
@@ -494,7 +495,7 @@ class _Reader(Branches):
             wrong = self.let("and", wrong, self.all_of(field.present))
         if self.contents is not None and self.columns[self.contents.column].path == of:
             wrong = self.let("and", wrong, self.let("==", self.opaque, self.constant(0)))
-        verdict = next(column for column in reversed(self.columns) if column.path == inside(name, "ok"))
+        verdict = next(column for column in reversed(self.columns) if column.path == ir.inner_path(name, "ok"))
         zero = self.constant(0)
         self.add_step(steps.Test("!=", wrong, zero, [steps.Emit(verdict, zero)]))
 

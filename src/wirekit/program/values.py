@@ -106,13 +106,8 @@ class OpenStructure:
 
     def name(self, at: int) -> str:
         """The path of a member."""
-        return inside(self.path, self.node.members[at].name)
+        return ir.inner_path(self.path, self.node.members[at].name)
 
     def value(self, at: int) -> Value:
         """The value of a member."""
         return self.scope.fields[self.node.members[at].name]
-
-
-def inside(path: str, name: str) -> str:
-    """The path of a part of a structure."""
-    return f"{path}.{name}" if path else name

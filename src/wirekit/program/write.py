@@ -23,7 +23,7 @@ from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
 from wirekit.program.unfit import Unfit, unfit
-from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
+from wirekit.program.values import OpenStructure, Scope, Value, value_of
 from wirekit.program.write_branches import ENDS, LIST, UNREAD, Selected
 from wirekit.program.write_messages import Messages
 from wirekit.wire.derived import innermost_first
@@ -221,7 +221,7 @@ class _Writer(Messages):
         """
         name = state.name(index)
         self.follows(name)
-        column, verdict = self.column(name, column_of(number)), self.column(inside(name, "ok"))
+        column, verdict = self.column(name, column_of(number)), self.column(ir.inner_path(name, "ok"))
         wrong = state.wrong[index] = self.let("and", self.bad(verdict), self.has_value(column))
         with self.block() as body:
             self.node(number, name, state.scope)

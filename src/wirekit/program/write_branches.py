@@ -22,7 +22,7 @@ from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value, inside
+from wirekit.program.values import LONGEST, Scope, Value
 from wirekit.program.write_fields import ABSENT, NULL, Fields
 from wirekit.program.write_steps import Each, Elements, Insert, Reserve, Store, Unread
 
@@ -304,7 +304,7 @@ class Branches(Fields):
             self.finish_parts()
             return value
 
-        verdict = self.column(inside(path, "ok"))
+        verdict = self.column(ir.inner_path(path, "ok"))
         self.or_bytes.add(verdict.slot)
         loose = self.loose
         _, fitted, _ = self.apart(fitting)
@@ -418,7 +418,7 @@ class Branches(Fields):
         if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
             return
         for later in node.members[at + 1 :]:
-            group = self.group(inside(path, later.name))
+            group = self.group(ir.inner_path(path, later.name))
             if (later.name,) == default.of.names and isinstance(later.node, ir.Several) and group is not None:
                 self.reading(self.own[group.number])
                 scope.fields[later.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)

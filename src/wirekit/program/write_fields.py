@@ -19,7 +19,7 @@ from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
 from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, value_of
 from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
@@ -176,7 +176,7 @@ class Fields(Choices):
         return value_of(number, value)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
-        columns = [self.column(inside(path, bit.name), bit_column(bit)) for bit in node.fields]
+        columns = [self.column(ir.inner_path(path, bit.name), bit_column(bit)) for bit in node.fields]
         parted = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(parted.values()):  # the default applies if the batch has none of these columns
@@ -224,13 +224,13 @@ class Fields(Choices):
         else:
             with self.block() as other:
                 self.visit_Blob(blob, path, scope)
-            bad = self.bad(self.column(inside(path, "ok")))
+            bad = self.bad(self.column(ir.inner_path(path, "ok")))
             self.add_step(Test("!=", bad, self.constant(0), other, usual))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
     def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:
         """Keeps a number that was found wrong on reading; ``stored`` is its column if it has a meaning."""
-        verdict = self.column(inside(path, "ok"))
+        verdict = self.column(ir.inner_path(path, "ok"))
         stored = stored or self.column(path, column_of(number))
         bounds = self.narrower(stored, number)
         self.add_step(steps.Was(value, verdict, stored, self.index(stored), **bounds))
@@ -265,7 +265,7 @@ class Fields(Choices):
         """The step that takes the bytes of a column."""
         outside = self.refusal(column.path, OUTSIDE)
         step = steps.Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
-        verdict = self.find_column(inside(column.path, "ok")) if column.kind == "text" else None
+        verdict = self.find_column(ir.inner_path(column.path, "ok")) if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
             encoding = "UTF-8" if column.coding is None else column.coding.name

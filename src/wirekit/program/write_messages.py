@@ -17,7 +17,7 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.messages import Place, is_leaf, message_values, tables
 from wirekit.program.steps import Let, Mark
 from wirekit.program.values import Place as Source
-from wirekit.program.values import Scope, Value, inside
+from wirekit.program.values import Scope, Value
 from wirekit.program.write_branches import Branches, MessageColumns
 from wirekit.varints import UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.protobuf import BYTES, Field
@@ -54,7 +54,7 @@ class Messages(Branches):
             if message.flag is None:
                 message.flag = self.flag()
             self.add_step(Let(message.flag, "=", self.constant(1)))
-        verdict = self.column(inside(path, "ok"))
+        verdict = self.column(ir.inner_path(path, "ok"))
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
         self.fields(message, 0, Type.by_full_name[node.message])
@@ -137,7 +137,7 @@ class Messages(Branches):
     def fields(self, message: MessageColumns, slot: int, kind: Type) -> None:
         """Writes the fields of the message in a slot."""
         places = message.tables.places
-        selector = message.tables.slots.get(inside(places[slot].path, kind.selector))
+        selector = message.tables.slots.get(ir.inner_path(places[slot].path, kind.selector))
         selected = self.value(message, selector)[0] if selector in message.columns else None
         inner = slot + 1
         while inner < places[slot].end:

@@ -91,6 +91,12 @@ class Code:
         self.names += 1
         return f"{stem}{self.names}"
 
+    def let(self, stem: str, value: str) -> str:
+        """A new variable of the function with the value of an expression."""
+        variable = self.fresh(stem)
+        self.add_line(f"{variable} = {value}")
+        return variable
+
     def unless_same(self, values: list[str], write: Callable[[], None]) -> None:
         """A block in a loop that runs only if some values are not the same objects as in the last iteration."""
         if not self.loops or not values:
@@ -260,8 +266,7 @@ class Generator:
 
     def _blank(self, code: Code, record: type[Record], extra: str = "None") -> str:
         """A variable with an empty record."""
-        variable = code.fresh("r")
-        code.add_line(f"{variable} = {self._constant(record._blank, 'new')}()")
+        variable = code.let("r", f"{self._constant(record._blank, 'new')}()")
         code.add_line(f"{variable}._extra = {extra}")
         return variable
 
@@ -357,8 +362,7 @@ def choosing(node: ir.Node) -> Iterator[Expression]:
 
 def whole_number(code: Code, value: str) -> str:
     """A new variable with the value of a size or count as an integer: a symbol or flag counts as its number."""
-    variable = code.fresh("n")
-    code.add_line(f"{variable} = {value}")
+    variable = code.let("n", value)
     code.add_line(f"if {variable}.__class__ is not int:")
     code.add_line(f"    if not isinstance({variable}, int): raise Unusual")
     code.add_line(f"    {variable} = int({variable})")

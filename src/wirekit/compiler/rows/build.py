@@ -55,8 +55,7 @@ class Builder(Structures):
                 usual(code, x, "float" if node.real else "int", "real" if node.real else "integer")
                 put_number(code, node, x)
             case ir.Boolean():
-                number = code.fresh("n")
-                code.add_line(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
+                number = code.let("n", f"{x} if {x}.__class__ is bool else flag({x})")
                 put_number(code, node.number, number)
             case ir.Named():
                 code.unless_same([x] if node.closed else [], lambda: self._symbol(code, node, x))
@@ -72,9 +71,8 @@ class Builder(Structures):
             case ir.Delimited():
                 self._delimited(code, node, x)
             case ir.Coded():
-                data = code.fresh("v")
                 write = self._constant(node.coding.encode, "write")
-                code.add_line(f"{data} = {write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
+                data = code.let("v", f"{write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
                 self._blob(code, node.blob, data, scope)
             case ir.Several():
                 self._several(code, node, x, scope)
@@ -220,17 +218,15 @@ class Builder(Structures):
 
     def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:
         table = self._codecs(node)
-        data = code.fresh("v")
         unit, above = self._call(node.node, scope)
-        code.add_line(f"{data} = {x}")
+        data = code.let("v", x)
         code.add_line(f"if {x}.__class__ is Opened:")
         code.add_line(f"    {data} = S.close({table}.get({self._key(node.on, scope)}), {x}, {unit}{above})")
         code.add_line(f"else: S.part = {x}")
         self._blob(code, node.blob, data, scope)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
-        data = code.fresh("d")
-        code.add_line(f"{data} = S.message({self._message(node)}, {x})")
+        data = code.let("d", f"S.message({self._message(node)}, {x})")
         code.append(data)
 
     # Constants, bit fields, bytes and text.
@@ -240,8 +236,7 @@ class Builder(Structures):
         if isinstance(node.value, Literal) and type(node.value.value) is int and isinstance(number, ir.Number):
             put_number(code, number, str(node.value.value))
             return
-        value = code.fresh("v")
-        code.add_line(f"{value} = {self._expression(node.value, scope)}")
+        value = code.let("v", self._expression(node.value, scope))
         self._node(code, node.node, value, scope)
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
@@ -249,8 +244,7 @@ class Builder(Structures):
         code.add_line(f"if {x}.__class__ is not {kind}: raise Unusual")
         values, fits, sum_of = [], [], []
         for bit in node.fields:
-            value = code.fresh("b")
-            code.add_line(f"{value} = {field_of(x, bit.name)}")
+            value = code.let("b", field_of(x, bit.name))
             values.append(value)
             fits.append(f"0 <= {value} < {1 << bit.width}")
             sum_of.append(f"{value} << {bit.shift}" if bit.shift else value)
@@ -268,7 +262,7 @@ class Builder(Structures):
         if isinstance(node.length, ir.Number):
             self._prefixed(code, node, node.length, x)
             return
-        data = self._bytes(code, node, x)
+        data = code.let("d", _octets(node, x))
         match node.length:
             case None:
                 code.append(data)
@@ -287,20 +281,19 @@ class Builder(Structures):
                     code.append(data)
 
     def _delimited(self, code: Building, node: ir.Delimited, x: str) -> None:
-        data = code.fresh("d")
         if node.decimal:
             code.add_line(f"if {x}.__class__ is not int: raise Unusual")
-            code.add_line(f"{data} = b'%d' % {x}")
+            data = code.let("d", f"b'%d' % {x}")
             code.add_line(f"if not {self._constant(is_decimal, 'decimal')}({data}): raise Unusual")
         else:
-            code.add_line(f"{data} = {x}.encode()")
+            data = code.let("d", f"{x}.encode()")
             other = f"b'\\n' in {data} or " if node.lines else ""
             code.add_line(f"if {other}{node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
         code.append(f"{data} + {node.end!r}")
 
     def _prefixed(self, code: Building, node: ir.Blob, number: ir.Number, x: str) -> None:
         if node.null is None:
-            data = self._bytes(code, node, x)
+            data = code.let("d", _octets(node, x))
             size = f"len({data})"
         else:
             data, size = code.fresh("d"), code.fresh("n")
@@ -310,13 +303,6 @@ class Builder(Structures):
             code.add_line(f"    {size} = len({data})")
         put_number(code, number, size)
         code.append(data)
-
-    @staticmethod
-    def _bytes(code: Building, node: ir.Blob, x: str) -> str:
-        """The variable with the bytes of a value."""
-        data = code.fresh("d")
-        code.add_line(f"{data} = {_octets(node, x)}")
-        return data
 
 
 def _octets(node: ir.Blob, x: str) -> str:

@@ -228,7 +228,6 @@ def put_number(code: Building, number: ir.Number, value: str) -> None:
         return
     write = f"write_{form.kind}_{form.bits}"
     code.module[write] = form.write
-    variable = code.fresh("n")
-    code.add_line(f"{variable} = {value}")
+    variable = code.let("n", value)
     code.add_line(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
     code.append(f"{write}({variable})")

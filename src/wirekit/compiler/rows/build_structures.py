@@ -67,8 +67,7 @@ class Structures(Generator):
                     self._limit(code, [member.node for member in node.members[measure.first : index + 1]])
                 name = node.members[measure.at].name
                 if measure.last == index and measure.at < index and name in used and measure.at not in apart:
-                    number = code.fresh("n")
-                    code.add_line(f"{number} = {distance(starts[measure.first], ends[index], measure.add)}")
+                    number = code.let("n", distance(starts[measure.first], ends[index], measure.add))
                     inner.variables[name] = number
         for measure in node.measures:
             if measure.at in apart:
@@ -137,9 +136,8 @@ class Structures(Generator):
         if not conditions:
             place = code.here()
             return place, code.add(letter, size, None, little=little)
-        present = code.fresh("h")
         code.settle()
-        code.add_line(f"{present} = {' and '.join(conditions)}")
+        present = code.let("h", " and ".join(conditions))
         place = code.here()
         code.add_line(f"if {present}: o += bytes({size})")
         code.end = None
@@ -172,8 +170,7 @@ class Structures(Generator):
         function = self._constant(algorithm.digest if digest else algorithm.function, "sum")
         value = f"{function}(o[{start}:{'' if last else end}])"
         if not piece.when:
-            number = code.fresh("n")
-            code.add_line(f"{number} = {value}")
+            number = code.let("n", value)
             value = number
         code.patch(place, piece, value)
 

@@ -105,8 +105,7 @@ class Decoding(Code):
         if not self.tracing:
             return ""
         if not self.spot:
-            self.spot = self.fresh("s")
-            self.add_line(f"{self.spot} = p + o")
+            self.spot = self.let("s", "p + o")
         return f"{self.spot} - {back}" if back else self.spot
 
     def add_span(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:

@@ -126,8 +126,7 @@ class Decoder(Structures, Lists):
         """Reads a node whose presence its own bytes decide; a null that is present is not an absence."""
         if not nullable(node):
             return self._maybe(code, condition, node, path)
-        present = code.fresh("t")
-        code.add_line(f"{present} = {condition}")
+        present = code.let("t", condition)
         value = self._maybe(code, present, node, path)
         code.add_line(f"if {present} and {value} is None: raise Unusual")
         return value

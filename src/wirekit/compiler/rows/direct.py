@@ -96,9 +96,7 @@ class DirectBuilder(Builder):
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
         from wirekit.wire.protobuf import load_message
 
-        loaded = code.fresh("v")
-        kind = self._message(node)
-        code.add_line(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
+        loaded = code.let("v", f"{self._constant(load_message, 'load')}({self._message(node)}, {x})")
         super()._protobuf(code, node, loaded)
 
 

@@ -93,8 +93,7 @@ class Lists(Numbers):
         if not (inside or code.tracing):
             code.add_line(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
-            number = code.fresh("n")
-            code.add_line(f"{number} = {self._expression(node.announced, path.scope)}")
+            number = code.let("n", self._expression(node.announced, path.scope))
             code.add_line(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 

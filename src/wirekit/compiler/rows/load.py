@@ -108,8 +108,7 @@ class Loader(Generator):
 
     def _unless(self, code: Code, condition: str, node: ir.Node, x: str, scope: Scope | None) -> str:
         """Generates code that loads a value if a condition holds, and otherwise leaves it unchanged."""
-        value = code.fresh("v")
-        code.add_line(f"{value} = {x}")
+        value = code.let("v", x)
         self._arm(code, f"if {condition}:", node, x, value, scope)
         return value
 
@@ -123,14 +122,12 @@ class Loader(Generator):
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
         inner, used = Scope({}, scope), self._members_read(node)
-        left = code.fresh("c")
         with code.block(f"if {x}.__class__ is dict:"):
-            code.add_line(f"{left} = len({x})")
+            left = code.let("c", f"len({x})")
             record = self._blank(code, node.record)
             for index, member in enumerate(node.members):
-                value = code.fresh("v")
                 with code.block(f"if {member.name!r} in {x}:"):
-                    code.add_line(f"{value} = {x}[{member.name!r}]")
+                    value = code.let("v", f"{x}[{member.name!r}]")
                     loaded = self._node(code, member.node, value, inner)
                     for derived in node.derived:
                         if derived.at == index and derived.quantity == "count":
@@ -164,9 +161,8 @@ class Loader(Generator):
         return items
 
     def _named(self, code: Code, node: ir.Named, x: str) -> None:
-        value = code.fresh("v")
         symbol_by_number, table = self._constant(node.table._by_value, "T"), self._constant(node.table, "table")
-        code.add_line(f"{value} = {symbol_by_number}.get({x}) if {x}.__class__ is int else None")
+        value = code.let("v", f"{symbol_by_number}.get({x}) if {x}.__class__ is int else None")
         code.add_line(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
 
     def _bits(self, code: Code, node: ir.BitFields, x: str) -> None:

@@ -68,14 +68,11 @@ class Structures(Numbers):
         sums = {total.at for total in node.sums}
         at = Open(node, path, scope, begin_at | verified, end_at | verified | sums)
         if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
-            at.kept_names = code.fresh("k")
-            code.add_line(f"{at.kept_names} = None")
+            at.kept_names = code.let("k", "None")
         if not path.parts and any(measure.bounds for measure in node.measures):
-            at.left = code.fresh("l")
-            code.add_line(f"{at.left} = None")
+            at.left = code.let("l", "None")
         if any(is_padded(member.node) for member in node.members):
-            at.begin = code.fresh("s")
-            code.add_line(f"{at.begin} = p")
+            at.begin = code.let("s", "p")
         self._members(code, at, 0, len(node.members) - 1)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
@@ -118,14 +115,12 @@ class Structures(Numbers):
         else:
             run, member = 1, node.members[index]
             if index in at.begin_at:
-                at.begins[index] = code.fresh("s")
-                code.add_line(f"{at.begins[index]} = p")
+                at.begins[index] = code.let("s", "p")
             if at.begin:
                 at.scope.variables[POSITION] = f"(p - {at.begin})"
             self._add(code, at, self._node(code, member.node, at.path.to(member.name)))
             if index in at.end_at:
-                at.ends[index] = code.fresh("f")
-                code.add_line(f"{at.ends[index]} = p")
+                at.ends[index] = code.let("f", "p")
         for measure in node.measures:
             if measure.at == index + run - 1 and measure.last < measure.at:
                 self._agree(code, at, measure)
@@ -143,9 +138,8 @@ class Structures(Numbers):
         elif conditional(at.node.members[measure.at].node):
             bounds = f"{number} is not None"
         code.add_line(f"{limit} = p + {announced}" + (f" if {bounds} else {e}" if bounds else ""))
-        cut = code.fresh("s") if measure.clip else ""
+        cut = code.let("s", "None") if measure.clip else ""
         if measure.clip:
-            code.add_line(f"{cut} = None")
             code.add_line(f"if {limit} > {e}: {cut}, {limit} = p, {e}")
         else:
             code.short(f"{limit} > {e}", e)
@@ -217,8 +211,7 @@ class Structures(Numbers):
                 code.add_line(f"if {value} != {actual}: raise Unusual")
                 self._verdict(code, where, "length", value, position)
                 return
-            number = code.fresh("n")
-            code.add_line(f"{number} = {actual}")
+            number = code.let("n", actual)
             with code.block(f"if {value} > {number}:"):
                 self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
                 code.add_line(at.keep(where))

@@ -175,14 +175,11 @@ class Decoder(Structures, Lists):
         return value
 
     def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Place) -> str:
-        kind = self._message(node)
-        value = code.fresh("v")
         from wirekit.compiler.rows.messages import message
 
+        kind, read = self._message(node), self._constant(message, "message")
         code.flush()
-        code.add_line(
-            f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {path.limit}, {code.path(path)})"
-        )
+        value = code.let("v", f"{read}(S, {kind}, b, p, {path.limit}, {code.path(path)})")
         code.move(f"p = {path.limit}")
         return value
 

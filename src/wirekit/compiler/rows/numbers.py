@@ -111,10 +111,10 @@ class Numbers(DecodingGenerator):
         value = code.fresh("v")
 
         def find() -> None:
-            code.add_line(
-                f"{value} = {symbol_by_number}[{number}]" if closed else f"{value} = {symbol_by_number}.get({number})"
-            )
-            if not closed:
+            if closed:
+                code.add_line(f"{value} = {symbol_by_number}[{number}]")
+            else:
+                code.add_line(f"{value} = {symbol_by_number}.get({number})")
                 code.add_line(f"if {value} is None: {value} = Symbol({number}, None, '')")
 
         code.unless_same([number], find)

@@ -171,10 +171,7 @@ class Structures(Numbers):
 
         def place() -> str:
             if distance not in variable_at:
-                variable_at[distance] = code.fresh("s")
-                code.add_line(
-                    f"{variable_at[distance]} = p - {distance}" if distance else f"{variable_at[distance]} = p"
-                )
+                variable_at[distance] = code.let("s", f"p - {distance}" if distance else "p")
             return variable_at[distance]
 
         for number in range(index + run - 1, index - 1, -1):

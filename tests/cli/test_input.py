@@ -127,6 +127,26 @@ def test_text_with_a_few_escapes_is_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
 
 
+LABELLED = """00 00 00 12            Size = 18
+00 03                  ApiKey = 3 (Metadata)
+00 00
+00 04 74 65 73 74      ClientId = "test"
+"""
+
+
+def test_labels_and_comments_after_the_bytes_of_each_line_are_skipped_and_noted() -> None:
+    data, note = bytes.fromhex("00000012 0003 0000 0004 74657374"), "the text after the bytes of each line was skipped"
+    column = "00 00 00 12 00 03 00 00  ........\n00 04 74 65 73 74        ..test\n"
+    for text in (LABELLED, re.sub(r"  (\S+ =)", r"  # \1", LABELLED), re.sub(r"  (\S+ =)", r"// \1", LABELLED), column):
+        assert read_input(text.encode()) == Input(data, "hex", note)
+
+
+@pytest.mark.parametrize("label", ["0g", "o0", "de facto", "1e", "add"])
+def test_words_that_may_be_damaged_bytes_are_no_labels(label: str) -> None:
+    with pytest.raises(Misuse, match=r"is not a hex digit|an odd number"):
+        read_input((LABELLED + f"00 01  {label} x\n").encode(), "hex")
+
+
 def test_hex_wrapped_in_the_middle_of_a_byte_is_joined_and_noted() -> None:
     text = "\n".join(FRAME.hex()[at : at + 79] for at in range(0, 2 * len(FRAME), 79))
     parsed = read_input(text.encode())

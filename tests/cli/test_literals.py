@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirekit.cli.input import read_input
+from wirekit.cli.input import Input, read_input
 from wirekit.errors import Misuse
 
 LISTS: dict[str, Callable[[bytes], str]] = {
@@ -30,6 +30,16 @@ LISTS: dict[str, Callable[[bytes], str]] = {
 }
 
 
+LISTS |= {
+    "Erlang, hexadecimal": lambda data: f"Bin = <<{','.join(f'16#{byte:02X}' for byte in data)}>>.",
+    "Elixir": lambda data: f"assert request ==\n    <<{', '.join(f'{byte}::8' for byte in data)}>>\n",
+    "F#": lambda data: f"[|{'; '.join(f'{byte}uy' for byte in data)}|]",
+    "Scala": lambda data: f"Array[Byte]({', '.join(str((byte ^ 0x80) - 0x80) for byte in data)})",
+    "Clojure": lambda data: f"(byte-array [{' '.join(str((byte ^ 0x80) - 0x80) for byte in data)}])",
+    "JSON of a typed array": lambda data: json.dumps(dict(enumerate(data))),
+}
+
+
 @pytest.mark.parametrize("language", LISTS)
 @given(data=st.binary(min_size=1, max_size=40))
 def test_lists_of_numbers(language: str, data: bytes) -> None:
@@ -41,7 +51,9 @@ def test_lists_of_numbers(language: str, data: bytes) -> None:
 def test_lists_of_hexadecimal_numbers(data: bytes) -> None:
     items = ", ".join(f"0x{byte:02x}" for byte in data)
     cast = ", ".join(f"{'(byte) ' * (byte > 127)}0x{byte:02X}" for byte in data)
-    for text in (f"vec![{items}]", f"new Uint8Array([{items}])", f"new byte[] {{ {cast} }};", f"[]byte{{{items}}}"):
+    typed = ", ".join(f"0x{byte:02x}.toByte()" if byte > 127 else f"0x{byte:02x}u8" for byte in data)
+    texts = (f"vec![{items}]", f"new Uint8Array([{items}])", f"new byte[] {{ {cast} }};", f"[]byte{{{items}}}")
+    for text in (*texts, f"byteArrayOf({typed})", f"[byte[]]({items})", f"@[{items}]"):
         parsed = read_input(text.encode())
         assert (parsed.data, parsed.form, parsed.note) == (data, "hex", None)
 
@@ -66,6 +78,86 @@ def test_strings_with_escaped_bytes(data: bytes) -> None:
     shown = "".join(f"\\x{byte:02x}" if byte < 32 or byte > 126 or byte in b"'\"\\" else chr(byte) for byte in data)
     for text in (f"'{shown}'", f'"{shown}"', f'sent = "{shown}"', f"$'{shown}'", f'[]byte("{shown}")'):
         assert read_input(text.encode()).data == data
+
+
+@given(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=5))
+def test_strings_in_pieces(pieces: list[bytes]) -> None:
+    """As the sources of C, Python, JavaScript and PHP have them, with comments."""
+    data = b"\0" + b"".join(pieces)
+    shown = ["".join(f"\\x{byte:02x}" for byte in piece) for piece in (b"\0", *pieces)]
+    joints = ("\n  ", " +\n", " . ", " <> ", '  // the "size"\n', "  # it's\n", " \\\n", " /* 1 */ ")
+    texts = [joint.join(f'"{piece}"' for piece in shown) for joint in joints]
+    texts += [
+        f"b''.join([\n{', '.join(f'b{chr(39)}{piece}{chr(39)}' for piece in shown)}\n])",
+        f"Create<char>({texts[0]});",
+    ]
+    for text in texts:
+        parsed = read_input(text.encode())
+        assert (parsed.data, parsed.dumps) == (data, ()), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'"\x00\x00\x00\x05\x00\x0Ctext".force_encoding("BINARY")',
+        r'"\x00\x00\x00\x05\x00\ftext".b',
+        r'"\u0000\u0000\u0000\u0005\u0000\u000ctext"',
+        r'"\x{0}\x{00}\x{00}\x{5}\x{00}\x{0c}text"',
+        r'write(7, "\0\0\0\5\0\ftext", 10) = 10',
+        r"DEBUG:kafka.conn:Sending b'\x00\x00\x00\x05\x00\x0ctext' to node 1",
+    ],
+)
+def test_strings_of_other_languages_and_logs(text: str) -> None:
+    parsed = read_input(text.encode())
+    assert (parsed.data, parsed.note) == (b"\0\0\0\x05\0\x0ctext", None)
+
+
+def test_other_characters_in_a_string_are_utf8_and_noted() -> None:
+    parsed = read_input('"\\x00\\x05caf\u00e9"'.encode())
+    assert (parsed.data, parsed.note) == ("\0\x05caf\u00e9".encode(), "characters beyond ASCII were read as UTF-8")
+    for text in ("b'\\x00\u00e9'", '<<0, "\u00e9">>', r"b'\x00\u0041'"):
+        assert read_input(text.encode()).form == "raw"
+    with pytest.raises(Misuse, match="not a character of one byte"):
+        read_input("[1, 2, '\u00e9']".encode())
+
+
+def test_octal_escapes_are_noted_if_they_may_be_decimal() -> None:
+    parsed = read_input(rb'"\0\0\0\36text"')
+    assert (parsed.data, parsed.note) == (b"\0\0\0\x1etext", r"\36 and similar escapes were read as octal numbers")
+
+
+def test_a_word_after_a_short_string_is_text() -> None:
+    assert read_input(rb'"\x1b[0m" + colour').form == "raw"
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ('<<3::16, -1::32, 3::size(16), "foo"::binary, 10_000::32-signed>>', "0003 ffffffff 0003 666f6f 00002710"),
+        ('Bin = <<3:16, -1:32/signed, 16#ff, <<"foo">>/binary, "a\\"b">>.', "0003 ffffffff ff 666f6f 612262"),
+        ("<< 1:16 % API key, v1\n , 0:8     % empty\n >>", "0001 00"),
+        ("  expect = <<\n    # it's the size, 4 bytes\n    4::32,\n    0x1F\n  >>", "00000004 1f"),
+        ("> <<1, 2,\n> 3>>\n", "010203"),
+    ],
+)
+def test_binaries_of_erlang_and_elixir(text: str, data: str) -> None:
+    assert read_input(text.encode()).data == bytes.fromhex(data)
+
+
+@pytest.mark.parametrize(
+    "text", ["<<1:1, 0:7>>", "<<1:16/little>>", "<<a, b>>", "<<>>", "<<1>> <<2>>", "a << 1", '<<"\\n">>']
+)
+def test_binaries_without_constant_bytes_are_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
+
+
+def test_hex_in_several_strings_of_a_call() -> None:
+    for text in (
+        "bytes.fromhex(\n    '000b'  # size of 'it'\n    \"0b0c\"\n)",
+        'Hex.decode("000b" +\n  "0b0c");',
+        "Buffer.from('000b' + // \"one\"\n  '0b0c', 'hex')",
+    ):
+        assert read_input(text.encode()) == Input(bytes.fromhex("000b0b0c"), "hex")
 
 
 RUBY = {ord(char): f"\\{name}" for char, name in zip('\a\b\t\n\v\f\r\x1b"#\\', 'abtnvfre"#\\', strict=True)}
@@ -214,6 +306,10 @@ def test_a_few_numbers_behind_words_are_text() -> None:
         ("[0, 0, 1a]", "'1a' is not the decimal number of a byte"),
         ("[0, 0, 010]", "'010' is not the decimal number"),
         ("[0, 0, 23, ...]", "the list is cut"),
+        ("<<0, 0, 23, ...>>", "the list is cut"),
+        ("<<0, 300>>", "line 1, column 6: 300 does not fit into 8 bits"),
+        ("<<0, 65536::16>>", "65536 does not fit into 16 bits"),
+        (r'write(5, "\0\0\0\36"..., 34) = 34', "line 1, column 21: the string is cut"),
         ("<Buffer 00 00 00 17 ... 50 more bytes>", "the list is cut"),
         (netty(bytes(40)).replace("|00000010|", "|00000020|"), "the row should begin at 0x10"),
         (netty(b"one").replace("|00000000|", "|00000010|"), "the row should begin at 0x0"),
@@ -260,8 +356,12 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         f"|00000000| 00 {' ' * 45} |.{' ' * 15}|\n" + "[id: a " * 40_000,
         "00" + " " * 60_000 + "00,00",
         "[1" + " " * 40_000 + "]",
+        "<<1" + " " * 40_000 + "x",
+        "<<" + "1" * 40_000 + ">>",
+        r'"\x00"' + " \\\n" * 20_000 + "x",
+        "fromhex(" + "'00' " * 20_000,
     ],
-    ids=["quotes", "call", "event", "channel", "words", "list"],
+    ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()

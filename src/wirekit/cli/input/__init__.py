@@ -1,8 +1,9 @@
 """Converts pasted or piped text to bytes.
 
 The entry point is ``read_input``. It knows raw bytes, base64, lists of numbers, URL encoding and every usual way to
-write bytes as hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, a line of a log, and the
-dumps of xxd, hexdump, od, Wireshark, tcpdump, gdb, WinDbg and Netty, also with text before each line.
+write bytes as hex: plain hex with any separators or labels, C arrays, escaped strings, Python's bytes, binaries of
+Erlang, a line of a log, and the dumps of xxd, hexdump, od, Wireshark, tcpdump, gdb, WinDbg and Netty, also with text
+before each line.
 Nothing here knows a protocol, a file or a terminal.
 
 A dump is read in two steps. First its layout is measured on the first lines: the base of the offsets, the bytes in a
@@ -17,6 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from wirekit.cli.input.bit_syntax import read_binary
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
@@ -40,8 +42,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     r"""Read the bytes that ``raw`` represents.
 
     The form ``raw`` accepts any bytes. ``hex`` accepts plain hex (``0A 0b``, ``0a:0b``, ``0x0a,0x0b``, ``\x0a\x0b``, a
-    C array, in any number of lines), lists of decimal numbers and all dumps. ``base64`` accepts the standard and the
-    URL-safe alphabet, wrapped or not, padded or not. ``auto`` chooses the first that applies:
+    C array, in any number of lines, with comments), lists of decimal numbers and all dumps. ``base64`` accepts the
+    standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` chooses the first that applies:
 
     1. raw, if the bytes are not printable ASCII text after an optional byte order mark (UTF-8, UTF-16); text around a
        dump, or around the output of a debugger or a language, may have other characters;
@@ -98,7 +100,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         if not "".join(text.split()).isprintable():
             return Input(raw, "raw")
         around = _BEYOND_ASCII.sub("?", text)  # words around a dump, such as tshark's arrows
-        dump = _read_printed(around, limit) or _read_dump(around, limit)
+        dump = _read_printed(text, limit) or _read_dump(around, limit)
         return dump or Input(raw, "raw", "text read as raw bytes: it is not all ASCII")
     if not text.strip():
         return Input(raw, "raw", "the input contains only white space" if raw else "the input is empty")
@@ -121,6 +123,7 @@ def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     text = without_fences(text)
     printed = read_gdb(text) or read_windbg(text) or read_call(text) or read_literal(text) or read_box(text)
+    printed = printed or read_binary(text)
     return printed or read_arrays(text) or read_numbers(text) or read_url(text) or read_follow(text, limit)
 
 

@@ -9,32 +9,48 @@ from urllib.parse import unquote_to_bytes
 from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.text import COMMENT, Input, blank, wrong, wrong_in_line
 
-_ESCAPE = r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[0-7]{1,2}(?![0-7]))"
+_ESCAPE = (
+    r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]{1,2}\}|u00[0-7][0-9a-fA-F]"
+    r"|[0-3][0-7]{2}|[0-7]{1,2}(?![0-7]))"
+)
 _ESCAPES = re.compile(_ESCAPE)
-_RUBY = {r"\e": r"\x1b", r"\#": "#"}
+_NAMED_ESCAPES = {r"\e": r"\x1b", r"\#": "#"}  # of Ruby
+_BRACED = re.compile(r"\\(?:x\{|u00)([0-9a-fA-F]{1,2})\}?")  # of Perl, JSON
 _OCTAL = re.compile(r"\\[0-7]+")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n\0]|{_ESCAPE})*+'|"(?:[^"\\\n\0]|{_ESCAPE})*+")""")
-_LITERALS = re.compile(rf"(?:{_LITERAL.pattern}\s*+,?\s*+)++")
+_REMARK = r"(?:#|//)[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"  # a comment
+_SPACE = rf"(?:\s|\\\n|{_REMARK})*+"
+_JOINT = re.compile(rf"{_SPACE}(?P<operator>[,+&]|<>|\.\.?(?!\.))?{_SPACE}")
 _QUOTE = re.compile(r"(?:b|\$)?['\"]")
-_ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F]{2}|[0-7]{3})")  # the beginning of a string
+_ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F{]|u00|[0-7]{3}|0\\)")  # the beginning of a string
+_EMPTY_JOIN = re.compile(r"""b?(?:''|"")(?=\.join\()""")
 _BARE_DIGITS = re.compile(
     r"(?:['\"$]|\\x[0-9a-fA-F]{2})*+[0-9a-fA-F](?:['\"$]|\\x[0-9a-fA-F]{2}|[0-9a-fA-F])*+"
 )  # hex digits, of which some are escaped
 # Text before a literal: a constructor, and before that the name of a variable or the words of a log.
 _BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?[(\[]*\s*+")
+_AFTER_LITERAL = re.compile(r"""(?:force_encoding\(["'][\w-]{1,20}["']\))?[^\n'"]{0,200}[\s)\]},;]*+""")
 
 # bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
+_STRING = r"""[bB]?(?:'[^'\n]*'|"[^"\n]*")"""
 _CALL = re.compile(
-    r"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.]+\(\s*[bB]?(?P<quote>['"])(?P<hex>[^'"\n]*)(?P=quote)"""
-    r"""(?:\s*,\s*['"]hex['"])?\s*\)\s*+;?\s*""",
+    rf"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.]+\({_SPACE}(?P<strings>(?:{_STRING}{_SPACE}\+?{_SPACE})++)"""
+    r"""(?:,\s*['"]hex['"]\s*)?\)\s*+;?\s*""",
     re.IGNORECASE | re.DOTALL,
 )
+_STRINGS = re.compile(rf"(?P<string>{_STRING})|{_REMARK}")
 
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
-_CAST = re.compile(r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)", re.IGNORECASE)
+# Parts of numbers that only name the type of a byte: (byte) 1, 1u8, 1uy (F#), 1'u8 (Nim), 1.toByte(), b'a' (Rust)
+_CAST = re.compile(
+    r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)|\bb(?='[^'])|(?<=[\da-f])(?:[_']?[ui]8\b|uy\b|\.toByte\b(?:\(\))?)"
+    r"|(?<=\[)\||\|(?=\])",
+    re.IGNORECASE,
+)
 # Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
 _BEFORE_LIST = re.compile(
-    r"(?:[A-Za-z_]\w*+|\[\]|\[\w++(?:; ?\d++)?\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
+    r"(?:[A-Za-z_][\w-]*+|\[\]|\[\w++(?:; ?\d++|\[\])?\](?=\s*[={(]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&@=<>,\"'!{(\[])*+"
 )  # with the bracket
 # Text before a list that a log or a program names, with the bracket.
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
@@ -43,10 +59,11 @@ LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
-_ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
-_DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})(?:[uU]8|[iI]8|[uU])?")
+_ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,;]+)")
+_DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})[uU]?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
 _NUMBER = re.compile(r"-?\d\w*+\Z|'")
+_INDEX = re.compile(r'"(\d++)"\s*+:')  # of JavaScript's typed arrays in JSON
 _CUT = re.compile(r"\.\.\.|…")
 
 _URL = re.compile(r"\s*%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}|[\w.~!*'()/-])*\s*", re.ASCII)
@@ -65,51 +82,83 @@ _BOX_HEAD = re.compile(
 def read_literal(text: str) -> Input | None:
     r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
 
-    Those of a list are dumps of their own. The ``b`` may be missing (Python 2, Go, Ruby), or be ``$`` (bash), if the
-    first byte is escaped as ``\x00`` or ``\000``. In ``b"\0\09"``, as Rust prints bytes, ``\0`` is a byte of its own.
+    Those of a list are dumps of their own, unless they are joined. The ``b`` may be missing (C, Go, Python 2, Ruby), or
+    be ``$`` (bash), if the first byte is escaped as ``\x00``, ``\000`` or ``\u0000``; other characters beyond ASCII are
+    UTF-8 then. In ``b"\0\09"``, as Rust prints bytes, ``\0`` is a byte of its own.
 
     >>> read_literal(r"bytearray(b'\x00\x05hello')")
     Input(data=b'\x00\x05hello', form='hex', note=None)
+
+    Raises:
+        Misuse: for a string that is cut.
     """
-    if "'" not in text and '"' not in text:
+    joined = _EMPTY_JOIN.search(text, 0, _MOST_BEFORE_LIST)
+    first = _QUOTE.search(text, joined.end() if joined else 0)
+    if first is None or not _BEFORE_LITERAL.fullmatch(blank(_EMPTY_JOIN, text[: first.start()])):
         return None
-    first = _QUOTE.search(text)
-    match = _LITERALS.match(text, first.start()) if first else None
-    if not match or not match[0].isascii():
+    literals: list[str] = []
+    operators: list[str | None] = []
+    at = first.start()
+    while literal := _LITERAL.match(text, at):
+        literals.append(literal[0])
+        joint = _JOINT.match(text, literal.end())
+        at = joint.end() if joint else literal.end()
+        operators.append(joint and joint["operator"])
+    prefixed = first[0][0] == "b"
+    if not literals or any((literal[0] == "b") != prefixed for literal in literals):
         return None
-    if not _BEFORE_LITERAL.fullmatch(text, 0, match.start()) or text[match.end() :].strip(" \t\n)]},;"):
+    escapes = [each for literal in literals for each in _ESCAPES.findall(literal)]
+    foreign = not all(map(str.isascii, literals))
+    if prefixed:
+        if foreign or any(each[1] == "u" for each in escapes):
+            return None
+    elif not _ESCAPED.match(literals[0]) or _BARE_DIGITS.fullmatch("".join(literals)):
         return None
-    literals = _LITERAL.findall(match[0])
-    between = {piece.strip() for piece in _LITERAL.split(match[0])[1:-1]}
-    prefixed = literals[0][0] == "b"
-    if any((literal[0] == "b") != prefixed for literal in literals):
-        return None
-    if not prefixed and (not _ESCAPED.match(literals[0]) or _BARE_DIGITS.fullmatch("".join(literals))):
-        return None
-    octal = [each for literal in literals for each in _ESCAPES.findall(literal) if _OCTAL.match(each)]
+    if text.startswith("...", at):
+        raise wrong(text, at, "the string is cut; print all of it")
+    octal = [each for each in escapes if _OCTAL.match(each)]
     rust = literals[0].startswith('b"') and r"\0" in octal and all(each[1] == "0" for each in octal)
-    pieces = [_bytes(literal, rust=rust) for literal in literals]
-    doubt = rust and any(len(each) > len(r"\0") for each in octal)
-    note = r"\0 before digits was read as a zero byte, as Rust prints it" if doubt else None
-    return Input(b"".join(pieces), "hex", note, tuple(pieces) if between == {","} else ())
+    pieces = tuple(_bytes(literal, rust=rust) for literal in literals)
+    data = b"".join(pieces)
+    after = text[at:]
+    if after.strip(" \t\n)]},;") and (len(data) < LEAST_LABELLED or not _AFTER_LITERAL.fullmatch(after)):
+        return None
+    note = None
+    if rust and any(len(each) > len(r"\0") for each in octal):
+        note = r"\0 before digits was read as a zero byte, as Rust prints it"
+    elif not prefixed and (short := next((each for each in octal if len(each) == len(r"\12")), None)):
+        note = f"{short} and similar escapes were read as octal numbers"
+    elif foreign:
+        note = "characters beyond ASCII were read as UTF-8"
+    dumps = pieces if set(operators[:-1]) == {","} and not joined else ()
+    return Input(data, "hex", note, dumps)
 
 
 def _bytes(literal: str, *, rust: bool) -> bytes:
-    """The bytes of a string with escapes of Python, Ruby or, on demand, Rust."""
+    """The bytes of a string with escapes of Python, Ruby, Perl, JSON or, on demand, Rust."""
 
     def in_python(match: re.Match[str]) -> str:
         escape = match[0]
-        return rf"\x00{escape[2:]}" if rust and _OCTAL.match(escape) else _RUBY.get(escape, escape)
+        if braced := _BRACED.fullmatch(escape):
+            return rf"\x{braced[1]:0>2}"
+        return rf"\x00{escape[2:]}" if rust and _OCTAL.match(escape) else _NAMED_ESCAPES.get(escape, escape)
 
-    data: bytes = ast.literal_eval(f"b{_ESCAPES.sub(in_python, literal.lstrip('b$'))}")
+    def in_utf8(match: re.Match[str]) -> str:
+        return "".join(rf"\x{byte:02x}" for byte in match[0].encode())
+
+    escaped = _BEYOND_ASCII.sub(in_utf8, _ESCAPES.sub(in_python, literal.lstrip("b$")))
+    data: bytes = ast.literal_eval(f"b{escaped}")
     return data
 
 
 def read_call(text: str) -> Input | None:
     """The bytes of ``bytes.fromhex("...")`` and of similar calls; None for other text."""
     call = _CALL.fullmatch(text) if "(" in text[:_MOST_BEFORE_LIST] else None
+    if call is None:
+        return None
+    digits = "".join((match["string"] or "").lstrip("bB")[1:-1] for match in _STRINGS.finditer(call["strings"]))
     try:
-        return call and Input(bytes.fromhex(call["hex"].replace(":", " ")), "hex")
+        return Input(bytes.fromhex(digits.replace(":", " ")), "hex")
     except ValueError:
         return None
 
@@ -117,9 +166,9 @@ def read_call(text: str) -> Input | None:
 def read_numbers(text: str) -> Input | None:
     """A list of numbers in brackets, of decimal numbers without, or a Node ``<Buffer ...>``; None for other text.
 
-    ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` (JSON), ``{ 0, 0x17, 'a' }``
-    (C), ``<<0,0,23,202>>`` (Erlang). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that
-    they are hexadecimal.
+    ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` and ``{"0":0,"1":23}``
+    (JSON), ``{ 0, 0x17, 'a' }`` (C), ``[|0uy; 23uy|]`` (F#). Numbers in brackets are decimal unless letters, a prefix
+    or leading zeros say that they are hexadecimal.
 
     >>> read_numbers("[0, 0, 23, -54]").data.hex(" ")
     '00 00 17 ca'
@@ -127,14 +176,17 @@ def read_numbers(text: str) -> Input | None:
     Raises:
         Misuse: for an incomplete list, or numbers that are not bytes.
     """
-    text = blank(_CAST, blank(COMMENT, text)) if "/" in text or "(" in text else text
+    text = blank(_CAST, blank(COMMENT, text))
+    indexes = _INDEX.findall(text)
+    if indexes and indexes == [str(number) for number in range(len(indexes))]:
+        text = blank(_INDEX, text)
     begin, end, bracket = _body(text)
     if not bracket and not _BARE.fullmatch(text):
         return None
     items = [(match.start("item"), match["item"]) for match in _ITEM.finditer(text, begin, end)]
     if bracket == "<" and items and items[0][1] == "Buffer":
         return _hex_list(text, items[1:])
-    if bracket == "<" and not text.endswith("<<", 0, begin):
+    if bracket == "<":
         return None
     if not items or not all(
         _NUMBER.match(item) or _CUT.match(item) or _HEX_NUMBER.fullmatch(item) for _, item in items

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
-from wirekit.cli.input.literals import doubtful
+from wirekit.cli.input.literals import LEAST_LABELLED, doubtful
 from wirekit.cli.input.text import COMMENT, DIGITS, Input, blank, line_count, wrong
 from wirekit.errors import Misuse, plural
 
@@ -16,6 +17,11 @@ _CLOSING = re.compile(r" ?;?(?: ?(?:\w+ )+= ?\d+ ?;)?")  # xxd -i gives the leng
 _ONE_DIGIT = re.compile(r"0[xX]([0-9A-Fa-f])(?![0-9A-Fa-f])")
 _DATABASE = re.compile(rf"\A\s*(?:[xX](?=')|\\x(?=[{DIGITS}]{{4,}}\s*\Z))")  # X'17ca' of SQL, \x17ca of PostgreSQL
 _BYTES_PREFIX = re.compile(r"\A(\s*)[bB](?=['\"])")
+_REMARK = re.compile(r"(?:#|//)[^\n]*")
+_LABELLED = re.compile(  # bytes and, two columns after them, words that cannot be damaged bytes
+    rf"^([ \t]*(?:[{DIGITS}]{{2}} )*[{DIGITS}]{{2}})[ \t]{{2,}}(?![{DIGITS}]+(?!\S))(?=[A-Za-z]\S\S|[^\w\s])[^\n]+$",
+    re.MULTILINE,
+)
 _CONTINUATION = re.compile(r"\\(?=[ \t]*(?:\n|\Z))")
 
 
@@ -32,12 +38,21 @@ def read_plain(text: str) -> Input:
     try:
         data = bytes.fromhex(digits)
     except ValueError:
+        if (bare := _without_labels(text)) != text and len((labelled := read_plain(bare)).data) >= LEAST_LABELLED:
+            return replace(labelled, note="the text after the bytes of each line was skipped")
         data, note = _join_lines(text, digits)
     if prefix and bare.count(prefix) + bare.count(prefix.upper()) != len(data):
         raise _unprefixed(bare, prefix)
     if not data and text.strip():
         raise wrong(text, len(text) - len(text.lstrip()), "no hex digits")
     return Input(data, "hex", note or _doubt_plain(text))
+
+
+def _without_labels(text: str) -> str:
+    """Comments blanked; if there are none, what follows the bytes of each line two columns further on."""
+    if (bare := blank(_REMARK, text)) != text:
+        return bare
+    return _LABELLED.sub(lambda line: line[1].ljust(len(line[0])), text)
 
 
 def _strip_syntax(text: str) -> tuple[str, str | None]:

@@ -12,6 +12,7 @@ COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)  # of Markdown
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
+_QUOTED_BINARY = re.compile(r"^[ \t]*(?:>(?!>[\s.,;)\]}]*$)[ \t]*)+", re.MULTILINE)  # not the end of <<...>>
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ def clean(text: str) -> str:
     """
     text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    return blank(_QUOTING, text) if ">" in text else text
+    if ">" not in text:
+        return text
+    return blank(_QUOTED_BINARY if "<<" in text else _QUOTING, text)
 
 
 def without_fences(text: str) -> str:

@@ -152,6 +152,22 @@ def test_foreign_bytes() -> None:
     assert "joyqueue.frame: length: expected a length of at least 23, found -1, at byte 0" in run.err
 
 
+def test_a_frame_without_its_size_is_named_with_the_size_to_put_before_it(send: bytes) -> None:
+    before = "with the size {} before them, the bytes decode cleanly as {}"
+    response = bytes.fromhex("00000000 00000001 0003 626172 00000001 00000000 0000 000000000000000a")
+    fetched = "kafka.response with --context api=produce --context version=0"
+    request = bytes.fromhex("0003 0000 00000001 0003 666f6f 00000001 0003 626172")
+    for data, size, key in ((request, "00000016", "kafka.request"), (response, "0000001f", fetched)):
+        for schema in ((), ("kafka",)):
+            run = Run("decode", *schema, stdin=data)
+            assert run.status == 1
+            assert before.format(size, key) in run.err
+        assert Run("decode", *key.replace(" with", "").split(), stdin=bytes.fromhex(size) + data).status == 0
+    assert before.format(send[:4].hex(), "pulsar.frame") in Run("decode", stdin=send[4:]).err
+    assert before.format(HEARTBEAT[:8], "joyqueue.frame") in Run("decode", "--hex", HEARTBEAT[8:]).err
+    assert "before them" not in Run("decode", stdin=request[1:]).err
+
+
 def test_unknown_schema_suggests_near_ones() -> None:
     run = Run("decode", "pulsar.frames", "--hex", "00")
     assert run.status == 2

@@ -19,7 +19,15 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, other_protocol, pasted_answers, with_contexts
+from wirekit.cli.guesses import (
+    A_CAPTURE,
+    guess,
+    is_capture,
+    missing_size,
+    other_protocol,
+    pasted_answers,
+    with_contexts,
+)
 from wirekit.cli.input import DEFAULT_LIMIT, Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, WithBytes, complain, show_all
@@ -203,9 +211,11 @@ def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show
 
 
 def _name_other(schema: str, data: bytes) -> None:
-    """Reports the protocol that fits bytes which do not decode by the user's schema, if there is one."""
+    """Reports the protocol, or the size before them, with which bytes decode that do not by the user's schema."""
     if other := other_protocol(schema, data):
         say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
+    elif hint := missing_size(data):
+        say(hint)
 
 
 def _stored_key(file: str) -> str | None:

@@ -10,6 +10,7 @@ from wirekit.cli.verdicts import MOST_OTHERS, pairs
 from wirekit.decoding import clean_contexts, decode, frames
 from wirekit.engine import Decoded, foreign
 from wirekit.registry import registry
+from wirekit.wire import Struct
 
 MOST_ANSWERS = 500
 A_CAPTURE = "this is a capture file; `wirekit frames FILE` shows the frames in it"
@@ -43,6 +44,8 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
         for protocol in registry.with_stream():
             if protocol.client != protocol.server and (answers := _answers(data, protocol.stream("server"))):
                 return None, answers
+    if not clean and (hint := missing_size(data)):
+        say(hint)
     if best:
         how = "" if clean else ", though not cleanly"
         say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
@@ -61,6 +64,36 @@ def other_protocol(schema: str, data: bytes) -> str:
 
     name = recognise(data, b"", rivals=False, settled=False).protocol
     return name if name and name != schema and next(frames(name, data)).clean else ""
+
+
+def missing_size(data: bytes) -> str:
+    """A hint about bytes that are a frame without the size at its beginning; "" for other bytes."""
+    from wirekit.conversation.recognition import LEAST_EVIDENCE
+
+    keys = [key for each in registry.with_stream() for key in (each.stream("client"), each.stream("server"))]
+    fits: dict[str, list[str]] = {}
+    for key in dict.fromkeys(keys) if len(data) >= LEAST_EVIDENCE else ():
+        size = _size_of(key, data)
+        frame = size + data
+        first = decode(frame, key)
+        if not size or first.error is not None or first.consumed != len(frame):
+            continue
+        if first.clean:
+            fits.setdefault(size.hex(), []).append(key)
+        elif contexts := clean_contexts(frame, key):
+            fits.setdefault(size.hex(), []).append(f"{key} with {pairs(contexts[-1])}")
+    size_of_fit, names = next(iter(fits.items()), ("", []))
+    return f"with the size {size_of_fit} before them, the bytes decode cleanly as {' or '.join(names)}" if fits else ""
+
+
+def _size_of(key: str, data: bytes) -> bytes:
+    """The stored length of a frame that consists of it and the bytes; empty if frames do not begin with one."""
+    node = registry[key].node
+    if not isinstance(node, Struct) or 0 not in node.sized_by:
+        return b""
+    length = node.lengths[0][0]
+    number = len(data) - node.sized_by[0] + length.add
+    return bytes(length.inner.pack(number)) if length.least <= number <= length.inner.high else b""
 
 
 def pasted_answers(name: str, data: bytes) -> list[Answer]:

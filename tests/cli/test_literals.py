@@ -80,6 +80,15 @@ def test_strings_with_escaped_bytes(data: bytes) -> None:
         assert read_input(text.encode()).data == data
 
 
+@given(st.text("abuy8'\\", min_size=1, max_size=9))
+def test_characters_in_a_list(text: str) -> None:
+    """Also those that look like the prefix or the type of a number elsewhere."""
+    characters = [f"'{chr(92) * (each in chr(92) + chr(39))}{each}'" for each in text]
+    for items in (",".join(characters), ", ".join(characters), ", ".join(f"b{each}" for each in characters)):
+        for zero in ("0", "0x00"):
+            assert read_input(f"[]byte{{{zero}, {items}}}".encode()).data == b"\0" + text.encode()
+
+
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=5))
 def test_strings_in_pieces(pieces: list[bytes]) -> None:
     """As the sources of C, Python, JavaScript and PHP have them, with comments."""
@@ -126,8 +135,9 @@ def test_octal_escapes_are_noted_if_they_may_be_decimal() -> None:
     assert (parsed.data, parsed.note) == (b"\0\0\0\x1etext", r"\36 and similar escapes were read as octal numbers")
 
 
-def test_a_word_after_a_short_string_is_text() -> None:
-    assert read_input(rb'"\x1b[0m" + colour').form == "raw"
+@pytest.mark.parametrize("text", [r'"\x1b[0m" + colour', "[" + "b'a', " * 9 + "other]"])
+def test_strings_beside_something_else_are_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
 
 
 @pytest.mark.parametrize(

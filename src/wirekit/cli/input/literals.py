@@ -44,8 +44,8 @@ _STRINGS = re.compile(rf"(?P<string>{_STRING})|{_REMARK}")
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
 # Parts of numbers that only name the type of a byte: (byte) 1, 1u8, 1uy (F#), 1'u8 (Nim), 1.toByte(), b'a' (Rust)
 _CAST = re.compile(
-    r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)|\bb(?='[^'])|(?<=[\da-f])(?:[_']?[ui]8\b|uy\b|\.toByte\b(?:\(\))?)"
-    r"|(?<=\[)\||\|(?=\])",
+    r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)|(?<!')\bb(?=')"
+    r"|(?<=[\da-f])(?:[_']?[ui]8\b|uy\b|\.toByte\b(?:\(\))?)|(?<=\[)\||\|(?=\])",
     re.IGNORECASE,
 )
 # Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
@@ -116,12 +116,16 @@ def read_literal(text: str) -> Input | None:
         return None
     if text.startswith("...", at):
         raise wrong(text, at, "the string is cut; print all of it")
+    singles = all(len(_ESCAPES.sub("?", each.lstrip("b$"))) == len("'?'") for each in literals)
+    if singles and text[: first.start()].rstrip().endswith(","):
+        return None  # characters in a list of numbers
     octal = [each for each in escapes if _OCTAL.match(each)]
     rust = literals[0].startswith('b"') and r"\0" in octal and all(each[1] == "0" for each in octal)
     pieces = tuple(_bytes(literal, rust=rust) for literal in literals)
     data = b"".join(pieces)
     after = text[at:]
-    if after.strip(" \t\n)]},;") and (len(data) < LEAST_LABELLED or not _AFTER_LITERAL.fullmatch(after)):
+    alone = len(literals) == 1 or operators[-1] != ","
+    if after.strip(" \t\n)]},;") and not (alone and len(data) >= LEAST_LABELLED and _AFTER_LITERAL.fullmatch(after)):
         return None
     note = None
     if rust and any(len(each) > len(r"\0") for each in octal):
@@ -196,8 +200,13 @@ def read_numbers(text: str) -> Input | None:
         return None
     if _is_hex(items):
         return _hex_list(text, items)
-    if bracket and all(item[:2] in ("0x", "0X") and _HEX_NUMBER.fullmatch(item) for _, item in items):
-        return Input(bytes(int(item, 16) for _, item in items), "hex")
+    prefixed = [item[:2] in ("0x", "0X") and bool(_HEX_NUMBER.fullmatch(item)) for _, item in items]
+    if (
+        bracket
+        and any(prefixed)
+        and all(each or item[0] == "'" for each, (_, item) in zip(prefixed, items, strict=True))
+    ):
+        return Input(bytes(_number(text, at, item, signed=False) for at, item in items), "hex")
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
     if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
         return None

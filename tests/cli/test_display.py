@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import wirekit
+from wirekit.cli.input import read_input
 
 HEARTBEAT = bytes.fromhex("00000017cafebebe040200000001070000016c3d0e8b28")
 
@@ -14,6 +15,15 @@ def test_show_prints_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ca fe be be" in capsys.readouterr().out
     wirekit.decode(HEARTBEAT, "joyqueue.frame").show(form="hexdump")
     assert capsys.readouterr().out.splitlines()[1].startswith("00000000  00 00 00 17 ca fe be be  04")
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 9, 15, 16, 17])
+def test_the_hexdump_is_read_back(size: int, capsys: pytest.CaptureFixture[str]) -> None:
+    body = {"group_id": "g", "group_generation_id": 1, "member_id": "de ad be ef 0 " * 2 + "x" * size}
+    value = {"correlation_id": 1, "client_id": None, "body": body}
+    data = wirekit.encode("kafka.heartbeat.request.v0", value)
+    wirekit.decode(data, "kafka.request").show(form="hexdump")
+    assert read_input(capsys.readouterr().out.encode()).data == data
 
 
 def test_show_prints_the_error(capsys: pytest.CaptureFixture[str]) -> None:

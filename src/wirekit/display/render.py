@@ -216,7 +216,7 @@ def _dump_row(data: bytes, offset: int, start: int, end: int, painted: list[str]
         text.append(f"{data[index]:02x}", painted[index])
         text.append("  " if index - start == DUMP_BYTES // 2 - 1 else " ")
     size = end - start
-    text.append("   " * (DUMP_BYTES - size) + (" " if size < DUMP_BYTES // 2 else "") + "|")
+    text.append("   " * (DUMP_BYTES - size) + (" " if size < DUMP_BYTES // 2 else "") + " |")
     for index in range(start, end):
         byte = data[index]
         text.append(chr(byte) if 0x20 <= byte < 0x7F else ".", painted[index])

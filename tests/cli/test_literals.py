@@ -351,6 +351,40 @@ def test_brackets_around_something_else_are_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
 
 
+STRACE = r"""
+12:00:01.1 write(7, "\0\0\0\36\0\f\0\0\0\0\0\7\0\4text\0\4text\0\0\0\3\0\4text", 34) = 34
+12:00:01.2 read(7, "\0\0\0\6", 4) = 4
+12:00:01.2 read(7, "\0\0\0\7\0\0", 6) = 6
+"""
+
+
+def test_the_strings_of_strace_are_dumps_with_sides() -> None:
+    parsed = read_input(STRACE.encode())
+    assert [len(each) for each in parsed.dumps] == [34, 4, 6]
+    assert parsed.dumps[2] == b"\0\0\0\7\0\0"
+    assert parsed.sides == (0, 1, 1)
+    assert parsed.note == "the text around the strings was skipped"
+
+
+def test_the_strings_of_a_log_are_dumps_without_sides() -> None:
+    parsed = read_input(rb"""
+        DEBUG:kafka.conn:Sending b'\x00\x00\x00\x01a'
+        DEBUG:kafka.conn:Received b'\x00\x00\x00\x02ab'
+    """)
+    assert parsed.dumps == (b"\0\0\0\1a", b"\0\0\0\2ab")
+    assert parsed.sides == ()
+
+
+def test_the_strings_of_strace_are_read_only_if_every_line_has_one() -> None:
+    assert read_input(STRACE.encode() + b"12:00:01.3 close(7) = 0\n").form == "raw"
+    assert read_input(STRACE.encode() + b'12:00:01.3 openat(AT_FDCWD, "/etc/hosts", O_RDONLY) = 3\n').form == "raw"
+
+
+def test_a_string_that_strace_cuts_is_refused_with_its_line() -> None:
+    with pytest.raises(Misuse, match="line 4, column 34: the string is cut"):
+        read_input(STRACE.replace(r'\0\0", 6)', r'\0\0"..., 6)').encode())
+
+
 def test_the_time_of_a_list_of_numbers_is_linear() -> None:
     begin = time.process_time()
     assert read_input(b"[" + b"1," * 20_000 + b"1]").data == b"\1" * 20_001
@@ -370,8 +404,9 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         "<<" + "1" * 40_000 + ">>",
         r'"\x00"' + " \\\n" * 20_000 + "x",
         "fromhex(" + "'00' " * 20_000,
+        'read(7, "\\0\\0") = 2\n' * 20_000,
     ],
-    ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings"],
+    ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()

@@ -24,7 +24,15 @@ from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
 from wirekit.cli.input.exchanges import read_arrays, read_follow
 from wirekit.cli.input.lines import without_prefix
-from wirekit.cli.input.literals import read_box, read_call, read_literal, read_named, read_numbers, read_url
+from wirekit.cli.input.literals import (
+    read_box,
+    read_call,
+    read_literal,
+    read_logged,
+    read_named,
+    read_numbers,
+    read_url,
+)
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
 from wirekit.cli.input.text import Input, clean, encoding_of, without_fences
@@ -123,7 +131,7 @@ def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     text = without_fences(text)
     printed = read_gdb(text) or read_windbg(text) or read_call(text) or read_literal(text) or read_box(text)
-    printed = printed or read_binary(text)
+    printed = printed or read_logged(text) or read_binary(text)
     return printed or read_arrays(text) or read_numbers(text) or read_url(text) or read_follow(text, limit)
 
 

@@ -30,6 +30,8 @@ _BARE_DIGITS = re.compile(
 )  # hex digits, of which some are escaped
 # Text before a literal: a constructor, and before that the name of a variable or the words of a log.
 _BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?[(\[]*\s*+")
+_SYSTEM_CALL = re.compile(r"\b(?:(?P<written>write|send|sendto)|read|recv|recvfrom)\(")
+_CUT_STRING = re.compile(r"""['"](?=\.\.\.)""")
 _AFTER_LITERAL = re.compile(r"""(?:force_encoding\(["'][\w-]{1,20}["']\))?[^\n'"]{0,200}[\s)\]},;]*+""")
 
 # bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
@@ -41,6 +43,8 @@ _CALL = re.compile(
 )
 _STRINGS = re.compile(rf"(?P<string>{_STRING})|{_REMARK}")
 
+LEAST_LABELLED = 8
+"""The least number of items in a list after other words; a shorter list may be something else."""
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
 # Parts of numbers that only name the type of a byte: (byte) 1, 1u8, 1uy (F#), 1'u8 (Nim), 1.toByte(), b'a' (Rust)
 _CAST = re.compile(
@@ -55,8 +59,6 @@ _BEFORE_LIST = re.compile(
 # Text before a list that a log or a program names, with the bracket.
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
 _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
-LEAST_LABELLED = 8
-"""The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
 _ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,;]+)")
@@ -79,12 +81,12 @@ _BOX_HEAD = re.compile(
 )
 
 
-def read_literal(text: str) -> Input | None:
+def read_literal(text: str, *, least: int = LEAST_LABELLED) -> Input | None:
     r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
 
     Those of a list are dumps of their own, unless they are joined. The ``b`` may be missing (C, Go, Python 2, Ruby), or
     be ``$`` (bash), if the first byte is escaped as ``\x00``, ``\000`` or ``\u0000``; other characters beyond ASCII are
-    UTF-8 then. In ``b"\0\09"``, as Rust prints bytes, ``\0`` is a byte of its own.
+    UTF-8 then. In ``b"\0\09"``, as Rust prints bytes, ``\0`` is a byte of its own. Words may follow ``least`` bytes.
 
     >>> read_literal(r"bytearray(b'\x00\x05hello')")
     Input(data=b'\x00\x05hello', form='hex', note=None)
@@ -125,7 +127,7 @@ def read_literal(text: str) -> Input | None:
     data = b"".join(pieces)
     after = text[at:]
     alone = len(literals) == 1 or operators[-1] != ","
-    if after.strip(" \t\n)]},;") and not (alone and len(data) >= LEAST_LABELLED and _AFTER_LITERAL.fullmatch(after)):
+    if after.strip(" \t\n)]},;") and not (alone and len(data) >= least and _AFTER_LITERAL.fullmatch(after)):
         return None
     note = None
     if rust and any(len(each) > len(r"\0") for each in octal):
@@ -136,6 +138,30 @@ def read_literal(text: str) -> Input | None:
         note = "characters beyond ASCII were read as UTF-8"
     dumps = pieces if set(operators[:-1]) == {","} and not joined else ()
     return Input(data, "hex", note, dumps)
+
+
+def read_logged(text: str) -> Input | None:
+    """The strings in the lines of a log or of strace, one in each, as dumps; None for other text.
+
+    The system calls that strace names tell the sides.
+
+    Raises:
+        Misuse: for a string that is cut.
+    """
+    lines = {number: line for number, line in enumerate(text.split("\n"), 1) if line.strip()}
+    if len(lines) < 2 or not all(map(_QUOTE.search, lines.values())):
+        return None
+    dumps: list[bytes] = []
+    for number, line in lines.items():
+        if dumps and (cut := _CUT_STRING.search(line)):
+            raise wrong_in_line(number, line, cut.end(), "the string is cut; print all of it")
+        string = read_literal(line, least=1)
+        if string is None or string.dumps:
+            return None
+        dumps.append(string.data)
+    calls = [match["written"] is not None for line in lines.values() if (match := _SYSTEM_CALL.search(line))]
+    sides = tuple(int(written != calls[0]) for written in calls) if len(calls) == len(lines) else ()
+    return Input(b"".join(dumps), "hex", "the text around the strings was skipped", tuple(dumps), sides)
 
 
 def _bytes(literal: str, *, rust: bool) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable
@@ -168,6 +169,72 @@ def test_hex_in_several_strings_of_a_call() -> None:
         "Buffer.from('000b' + // \"one\"\n  '0b0c', 'hex')",
     ):
         assert read_input(text.encode()) == Input(bytes.fromhex("000b0b0c"), "hex")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "&[{x}][..]",
+        '    assert_eq!(&v[..], &[\n        {x}, // name = ""\n    ][..]);',
+        "vec![{decimal}].to_vec().into()",
+        "ByteBuffer.wrap(new byte[] {{{decimal}}}).asReadOnlyBuffer();",
+        "new Uint8Array([{decimal}]).buffer;",
+        "[{decimal}].pack('C*')",
+        "assertArrayEquals(new byte[] {{{decimal}}}, out);",
+        "assert.Equal(t, []byte{{{decimal}}}, buf.Bytes())",
+        "(bytevector {words})",
+        "#vu8({words})",
+        "E'\\\\x{hex}'",
+        "'\\x{hex}'::bytea",
+        'assert_eq!(&buf[..], &b"{escaped}"[..]);',
+        'data = "{escaped}".encode("latin1")',
+        'binary:decode_hex(<<"{hex}">>)',
+    ],
+)
+def test_what_tests_have_around_bytes(text: str) -> None:
+    data = b"\0\0\0\x05hello+"
+    text = text.format(
+        x=", ".join(f"{byte:#04x}" for byte in data),
+        decimal=", ".join(map(str, data)),
+        words=" ".join(map(str, data)),
+        hex=data.hex(),
+        escaped="".join(f"\\x{byte:02x}" for byte in data),
+    )
+    parsed = read_input(text.encode())
+    assert (parsed.data, parsed.note) == (data, None)
+
+
+@pytest.mark.parametrize("text", ["(0, 1, 2), out)", "[0, 1, 2].map(f)", "[0, 1, 2][1]", "'\\x00fg'::bytea"])
+def test_what_changes_a_list_is_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "base64.b64decode(b'{}')",
+        "data = base64.b64decode('{}')  ",
+        "Base64.getDecoder().decode('{}');",
+        "Base64.decode64(\n  '{}'\n)",
+        "atob('{}')",
+        "Buffer.from('{}', 'base64')",
+        "let d = base64::decode('{}').unwrap();",
+    ],
+)
+def test_base64_in_a_call(text: str) -> None:
+    data = b"\0\0\0\x05hello\xfb\xff+"
+    shown = base64.b64encode(data).decode()
+    assert "+" in shown
+    for string in (shown, shown[:8] + "'\n + '" + shown[8:]):
+        assert read_input(text.format(string).encode()) == Input(data, "base64")
+
+
+def test_strings_of_other_calls_are_no_base64() -> None:
+    assert read_input(rb"base64.b64encode(b'\x00\x01abcdef')").data == b"\0\1abcdef"
+    assert read_input(b"base64.b64encode(b'AAAABWhlbGxvIQ==')").form == "hex"
+    assert read_input(b"b64 = encoded('hello')").form == "raw"
+    with pytest.raises(Misuse, match="line 2, column 7: the standard and the URL-safe alphabet are mixed"):
+        read_input(b"base64.b64decode('AAA+'\n  'AAA_')")
 
 
 RUBY = {ord(char): f"\\{name}" for char, name in zip('\a\b\t\n\v\f\r\x1b"#\\', 'abtnvfre"#\\', strict=True)}
@@ -405,8 +472,13 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         r'"\x00"' + " \\\n" * 20_000 + "x",
         "fromhex(" + "'00' " * 20_000,
         'read(7, "\\0\\0") = 2\n' * 20_000,
+        "b64decode(" + "'00' " * 20_000,
+        "b64decode('00')" + ".a" * 20_000 + " " * 20_000 + "x",
+        "[1]" + ".a" * 20_000 + " " * 20_000 + "x",
+        "f([1" + "]" * 20_000 + " " * 20_000 + ", a",
     ],
-    ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"],
+    ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"]
+    + ["base64", "suffix of base64", "suffix", "argument"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()

@@ -29,18 +29,22 @@ _BARE_DIGITS = re.compile(
     r"(?:['\"$]|\\x[0-9a-fA-F]{2})*+[0-9a-fA-F](?:['\"$]|\\x[0-9a-fA-F]{2}|[0-9a-fA-F])*+"
 )  # hex digits, of which some are escaped
 # Text before a literal: a constructor, and before that the name of a variable or the words of a log.
-_BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?[(\[]*\s*+")
+_BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,&])?(?:(?:bytearray|bytes)\()?[(\[]*\s*+")
 _SYSTEM_CALL = re.compile(r"\b(?:(?P<written>write|send|sendto)|read|recv|recvfrom)\(")
 _CUT_STRING = re.compile(r"""['"](?=\.\.\.)""")
-_AFTER_LITERAL = re.compile(r"""(?:force_encoding\(["'][\w-]{1,20}["']\))?[^\n'"]{0,200}[\s)\]},;]*+""")
+_AFTER_LITERAL = re.compile(
+    r"""(?:(?:force_encoding\(["'][\w-]{1,20}|encode\(["'](?:latin|iso)[\w-]{1,20})["']\))?[^\n'"]{0,200}[\s)\]},;]*+""",
+    re.IGNORECASE,
+)
 
 # bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
 _STRING = r"""[bB]?(?:'[^'\n]*'|"[^"\n]*")"""
 _CALL = re.compile(
-    rf"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.]+\({_SPACE}(?P<strings>(?:{_STRING}{_SPACE}\+?{_SPACE})++)"""
-    r"""(?:,\s*['"]hex['"]\s*)?\)\s*+;?\s*""",
+    rf"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.:]+\((?:<<)?{_SPACE}(?P<strings>(?:{_STRING}{_SPACE}\+?{_SPACE})++)"""
+    r"""(?:>>)?(?:,\s*['"]hex['"]\s*)?\)\s*+;?\s*""",
     re.IGNORECASE | re.DOTALL,
 )
+_POSTGRES = re.compile(r"\s*+(?:[eE]'\\\\x(?P<escaped>[^']*+)'|'\\x(?P<cast>[^']*+)'(?=::))(?:::bytea)?\s*+;?\s*+")
 _STRINGS = re.compile(rf"(?P<string>{_STRING})|{_REMARK}")
 
 LEAST_LABELLED = 8
@@ -48,10 +52,14 @@ LEAST_LABELLED = 8
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
 # Parts of numbers that only name the type of a byte: (byte) 1, 1u8, 1uy (F#), 1'u8 (Nim), 1.toByte(), b'a' (Rust)
 _CAST = re.compile(
+    r"#v?u8(?=\()|(?<=\()bytevector\b|"  # of Scheme
     r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)|(?<!')\bb(?=')"
     r"|(?<=[\da-f])(?:[_']?[ui]8\b|uy\b|\.toByte\b(?:\(\))?)|(?<=\[)\||\|(?=\])",
     re.IGNORECASE,
 )
+# What takes all of a list: [..] and .to_vec() (Rust), [:] (Go), .buffer (JavaScript), .pack("C*") (Ruby); calls without
+# arguments.
+_ALL = re.compile(r"""\[(?:\.\.|:)\]|\(\)|(?<=[\])}])(?:\.[a-zA-Z_]\w*+(?:\((?:["']C\*["'])?\))?)++(?=[\s;,)]*+\Z)""")
 # Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
 _BEFORE_LIST = re.compile(
     r"(?:[A-Za-z_][\w-]*+|\[\]|\[\w++(?:; ?\d++|\[\])?\](?=\s*[={(]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&@=<>,\"'!{(\[])*+"
@@ -60,6 +68,7 @@ _BEFORE_LIST = re.compile(
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
 _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
 _TAIL = re.compile(r"[\]})>\s;,]*+")
+_ARGUMENT = re.compile(r"[\]})>\s]*+,\s*+&?[a-zA-Z_][\w.]*+\s*+\)[\s;]*+")  # another one of a call
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
 _ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,;]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})[uU]?")
@@ -182,13 +191,19 @@ def _bytes(literal: str, *, rust: bool) -> bytes:
 
 
 def read_call(text: str) -> Input | None:
-    """The bytes of ``bytes.fromhex("...")`` and of similar calls; None for other text."""
+    """The bytes of ``bytes.fromhex("...")`` and of similar calls, and of PostgreSQL's bytea; None for other text."""
+    if bytea := _POSTGRES.fullmatch(text):
+        return _from_hex(bytea["escaped"] or bytea["cast"] or "")
     call = _CALL.fullmatch(text) if "(" in text[:_MOST_BEFORE_LIST] else None
     if call is None:
         return None
     digits = "".join((match["string"] or "").lstrip("bB")[1:-1] for match in _STRINGS.finditer(call["strings"]))
+    return _from_hex(digits.replace(":", " "))
+
+
+def _from_hex(digits: str) -> Input | None:
     try:
-        return Input(bytes.fromhex(digits.replace(":", " ")), "hex")
+        return Input(bytes.fromhex(digits), "hex")
     except ValueError:
         return None
 
@@ -206,7 +221,7 @@ def read_numbers(text: str) -> Input | None:
     Raises:
         Misuse: for an incomplete list, or numbers that are not bytes.
     """
-    text = blank(_CAST, blank(COMMENT, text))
+    text = blank(_ALL, blank(_CAST, blank(COMMENT, text)))
     indexes = _INDEX.findall(text)
     if indexes and indexes == [str(number) for number in range(len(indexes))]:
         text = blank(_INDEX, text)
@@ -248,7 +263,8 @@ def _body(code: str) -> tuple[int, int, str]:
     end = next((at for at in range(begin, len(code)) if code[at] in "])}>"), -1) if begin >= 0 else -1
     if end < 0 or begin > _MOST_BEFORE_LIST:
         return 0, len(code), ""
-    plain = _BEFORE_LIST.fullmatch(code, 0, begin + 1) and _TAIL.fullmatch(code, end)
+    tail = _TAIL.fullmatch(code, end) or ("(" in code[:begin] and _ARGUMENT.fullmatch(code, end))
+    plain = tail and _BEFORE_LIST.fullmatch(code, 0, begin + 1)
     if plain or (_LABEL.fullmatch(code, 0, begin + 1) and _WORDS.fullmatch(code, end + 1)):
         return begin + 1, end, code[begin]
     return 0, len(code), ""

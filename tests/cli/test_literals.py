@@ -219,6 +219,7 @@ def test_what_changes_a_list_is_text(text: str) -> None:
         "atob('{}')",
         "Buffer.from('{}', 'base64')",
         "let d = base64::decode('{}').unwrap();",
+        "rp(base64:decode(<<'{}'>>)).",
     ],
 )
 def test_base64_in_a_call(text: str) -> None:
@@ -227,6 +228,24 @@ def test_base64_in_a_call(text: str) -> None:
     assert "+" in shown
     for string in (shown, shown[:8] + "'\n + '" + shown[8:]):
         assert read_input(text.format(string).encode()) == Input(data, "base64")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'print(unhexlify(b"00000005"))',
+        'rp(binary:decode_hex(<<"00000005">>)).',
+        'Base.decode16!(<<"00000005">>)',
+        'let d = hex::decode("00000005").unwrap();',
+    ],
+)
+def test_hex_in_nested_calls(text: str) -> None:
+    assert read_input(text.encode()) == Input(b"\0\0\0\5", "hex")
+
+
+def test_the_string_of_an_encoder_is_the_bytes() -> None:
+    assert read_input(b'binascii.hexlify(b"00000005")').data == b"00000005"
+    assert read_input(b'<<"00000005">>').data == b"00000005"
 
 
 def test_strings_of_other_calls_are_no_base64() -> None:

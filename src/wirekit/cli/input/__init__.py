@@ -19,14 +19,14 @@ import re
 from dataclasses import replace
 
 from wirekit.cli.input.bit_syntax import read_binary
+from wirekit.cli.input.calls import read_call
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
-from wirekit.cli.input.encoded import from_base64, guess_base64, read_base64_call
+from wirekit.cli.input.encoded import from_base64, guess_base64
 from wirekit.cli.input.exchanges import read_arrays, read_follow
 from wirekit.cli.input.lines import without_prefix
 from wirekit.cli.input.literals import (
     read_box,
-    read_call,
     read_literal,
     read_logged,
     read_named,
@@ -130,7 +130,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
 def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     text = without_fences(text)
-    printed = read_gdb(text) or read_windbg(text) or read_base64_call(text) or read_call(text) or read_literal(text)
+    printed = read_gdb(text) or read_windbg(text) or read_call(text) or read_literal(text)
     printed = printed or read_box(text) or read_logged(text) or read_binary(text)
     return printed or read_arrays(text) or read_numbers(text) or read_url(text) or read_follow(text, limit)
 

@@ -10,12 +10,6 @@ from wirekit.errors import Misuse
 
 _SHORTEST_BASE64 = 16  # characters; shorter text may be a word, so only --input base64 reads it
 _AROUND = re.compile(r"\s*(?:data:[\w/.+-]*;base64,|(?P<quote>['\"]))(?P<text>[^'\"\s]*)(?(quote)(?P=quote))[,;]?\s*")
-_CALL = re.compile(
-    r"""[^'"]{0,200}?\(\s*+(?P<strings>(?:b?(?:'[\w+/=\s-]*+'|"[\w+/=\s-]*+")[\s+]*+)++)(?:,\s*+['"](?P<form>\w+)['"]\s*+)?"""
-    r"""\)(?:[.?]\w*+(?:\(\))?)*+[\s;,)]*+"""
-)
-_PIECE = re.compile(r"""(?P<before>b?['"])(?P<text>[^'"]*+)(?P<after>['"][\s+]*+)""")
-_DECODER = re.compile(r"base_?64|b64|decode64|\batob\(", re.IGNORECASE)
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -32,27 +26,6 @@ def from_base64(text: str) -> bytes:
     if missing == 3 or len(joined) - len(body) not in (0, missing):
         raise Misuse(f"{len(joined)} characters are not a whole number of base64 groups")
     return base64.b64decode(body.translate(_URLSAFE) + "=" * missing)
-
-
-def read_base64_call(text: str) -> Input | None:
-    """The bytes of ``base64.b64decode("...")``, ``Buffer.from("...", "base64")`` and similar; None for other text.
-
-    Raises:
-        Misuse: the strings are not base64.
-    """
-    call = _CALL.fullmatch(text)
-    name = text[: call.start("strings")] if call else ""
-    decoder = _DECODER.search(name, name.rfind("=") + 1)
-    if call is None or "encode" in name.lower() or not (decoder or call["form"] == "base64"):
-        return None
-    pieces = _PIECE.finditer(call["strings"])
-    strings = "".join(_spaces(piece["before"]) + piece["text"] + _spaces(piece["after"]) for piece in pieces)
-    return Input(from_base64(_spaces(name) + strings), "base64")
-
-
-def _spaces(text: str) -> str:
-    """Spaces and the line feeds of ``text``, so that positions stay."""
-    return re.sub(r"[^\n]", " ", text)
 
 
 def guess_base64(text: str) -> Input:

@@ -37,16 +37,6 @@ _AFTER_LITERAL = re.compile(
     re.IGNORECASE,
 )
 
-# bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
-_STRING = r"""[bB]?(?:'[^'\n]*'|"[^"\n]*")"""
-_CALL = re.compile(
-    rf"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.:]+\((?:<<)?{_SPACE}(?P<strings>(?:{_STRING}{_SPACE}\+?{_SPACE})++)"""
-    r"""(?:>>)?(?:,\s*['"]hex['"]\s*)?\)\s*+;?\s*""",
-    re.IGNORECASE | re.DOTALL,
-)
-_POSTGRES = re.compile(r"\s*+(?:[eE]'\\\\x(?P<escaped>[^']*+)'|'\\x(?P<cast>[^']*+)'(?=::))(?:::bytea)?\s*+;?\s*+")
-_STRINGS = re.compile(rf"(?P<string>{_STRING})|{_REMARK}")
-
 LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
@@ -188,24 +178,6 @@ def _bytes(literal: str, *, rust: bool) -> bytes:
     escaped = _BEYOND_ASCII.sub(in_utf8, _ESCAPES.sub(in_python, literal.lstrip("b$")))
     data: bytes = ast.literal_eval(f"b{escaped}")
     return data
-
-
-def read_call(text: str) -> Input | None:
-    """The bytes of ``bytes.fromhex("...")`` and of similar calls, and of PostgreSQL's bytea; None for other text."""
-    if bytea := _POSTGRES.fullmatch(text):
-        return _from_hex(bytea["escaped"] or bytea["cast"] or "")
-    call = _CALL.fullmatch(text) if "(" in text[:_MOST_BEFORE_LIST] else None
-    if call is None:
-        return None
-    digits = "".join((match["string"] or "").lstrip("bB")[1:-1] for match in _STRINGS.finditer(call["strings"]))
-    return _from_hex(digits.replace(":", " "))
-
-
-def _from_hex(digits: str) -> Input | None:
-    try:
-        return Input(bytes.fromhex(digits), "hex")
-    except ValueError:
-        return None
 
 
 def read_numbers(text: str) -> Input | None:

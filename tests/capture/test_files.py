@@ -226,10 +226,18 @@ class TestDamage:
             packets = [each.data for each in items if isinstance(each, Packet)]
             assert packets[:3] == [FRAME, b"abc", FRAME]
 
-    def test_a_damaged_interface_keeps_its_number(self, write: Write) -> None:
-        damaged = bytearray(interface("le", 101, option(9, {"exponent": 3})))
-        damaged[18] = 0xFF  # the length of its option
-        data = section_header("le") + bytes(damaged) + interface("le", 1) + enhanced("le", FRAME, 5, interface_id=1)
+    @pytest.mark.parametrize(
+        "damaged",
+        [
+            pytest.param("01000000 0c000000 0c000000", id="empty"),
+            pytest.param("01000000 10000000 65000000 10000000", id="no-snap-length"),
+            pytest.param("01000000 18000000 65000000 00000000 0900ff00 18000000", id="length-of-an-option"),
+            pytest.param("01000000 18000000 65000000 00000000 00000900 18000000", id="end-of-options"),
+        ],
+    )
+    def test_a_damaged_interface_keeps_its_number(self, write: Write, damaged: str) -> None:
+        described = bytes.fromhex(damaged) + interface("le", 1)
+        data = section_header("le") + described + enhanced("le", FRAME, 5, interface_id=1)
         with open_capture(write(data)) as capture:
             lost, packet = capture.items()
         assert isinstance(lost, Damaged)

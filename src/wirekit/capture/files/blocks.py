@@ -177,10 +177,10 @@ class PcapngWalk(Walk):
 
 def described(body: Record | None) -> Interface:
     """The facts of an interface description; invalid options are ignored."""
-    if body is None or body.link_type is None:
+    if body is None or "link_type" not in body:
         return Interface(_UNKNOWN)
-    options = {int(option.code): option.value for option in reversed(body.options or []) if option.code is not None}
-    interface = Interface(int(body.link_type), body.snap_length or 0, name=options.get(pcapng.IF_NAME, ""))
+    options = {int(each.code): each.get("value") for each in reversed(body.get("options", ())) if "code" in each}
+    interface = Interface(int(body.link_type), body.get("snap_length", 0), name=options.get(pcapng.IF_NAME, ""))
     resolution, shift = options.get(pcapng.IF_TSRESOL), options.get(pcapng.IF_TSOFFSET)
     if isinstance(resolution, Record):
         interface = interface._replace(binary=resolution.binary, exponent=resolution.exponent)

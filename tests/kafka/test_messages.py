@@ -15,6 +15,7 @@ from wirekit.conversation import Message
 from wirekit.protocols.kafka.reading import messages_of
 
 SET = "kafka.message_set"
+LARGEST = (1 << 63) - 1
 
 
 def read(data: bytes) -> list[Message]:
@@ -119,6 +120,23 @@ class TestOffsets:
         entry = wrapper(compress("gzip", whole[:-1]), offset=39, magic=1, codec="GZIP")
         decoded = messages_of(wirekit.decode(message_set(entry), SET))
         assert [(m.offset, m.value) for m in decoded] == [(None, b"m0"), (None, b"m1")]
+
+    @pytest.mark.parametrize(
+        ("numbers", "wrapper", "expected"),
+        [
+            pytest.param((9, 0), LARGEST, [None, LARGEST], id="sum"),
+            pytest.param((0, -1), LARGEST, [None, None], id="base"),
+            pytest.param((0, LARGEST), -LARGEST, [None, None], id="negative-base"),
+            pytest.param((9, 0), LARGEST - 9, [LARGEST, LARGEST - 9], id="largest"),
+        ],
+    )
+    def test_are_not_known_when_they_exceed_64_bits(
+        self, numbers: tuple[int, ...], wrapper: int, expected: list[int | None]
+    ) -> None:
+        data = message_set(message(inner(*numbers, magic=1), offset=wrapper, magic=1, codec="GZIP"))
+        assert [each.offset for each in read(data)] == expected
+        columns = pytest.importorskip("wirekit.protocols.kafka.columns")
+        assert columns.messages(data)[0]["offset"].to_pylist() == expected
 
 
 class TestTimestamps:

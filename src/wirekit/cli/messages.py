@@ -130,7 +130,8 @@ def command(
             status |= strict
         if show.unplaced > unplaced:
             number = plural(show.unplaced - unplaced, "message")
-            say(f"{path}: {number} without an offset, because compressed data ends inside a message")
+            reason = "compressed data ends inside a message, or offsets exceed 64 bits"
+            say(f"{path}: {number} without an offset, because {reason}")
     return status
 
 
@@ -194,7 +195,8 @@ class Show(Protocol):
 
     Attributes:
         bad: the number of those with a failed check.
-        unplaced: the number of those whose offset is unknown, because the rest of their batch is missing.
+        unplaced: the number of those whose offset is unknown, because the rest of their batch is missing, or it exceeds
+            64 bits.
     """
 
     bad: int

@@ -4,6 +4,7 @@ The rules are those of Kafka 0.10.2's reader (``MemoryRecords.RecordsIterator``,
 
 - In a wrapper of magic 1, offsets count from a base: the offset of the wrapper minus the last inner offset. If the base
   is negative (a produce request before it reaches a broker), and in a wrapper of magic 0, offsets are used as stored.
+  An offset is unknown if it, or the base, exceeds 64 bits.
 - The timestamp type of a wrapper of magic 1 applies to all messages in it; with LogAppendTime, so does its timestamp.
 - Messages of magic 0 have no timestamp, and -1 means none.
 - A compressed value that cannot be decompressed is returned as stored, as the value of one message with a bad check.
@@ -532,7 +533,7 @@ class _Reader:
                     self.at.position += ENTRY_HEAD + entries[index - 1].message_size
             if message is None or "value" not in message:
                 continue
-            offset = entry.offset + base if is_absolute else None
+            offset = _int64(entry.offset + base) if is_absolute else None
             place = f"{prefix}[{index}].message"
             own = _described(entry, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
             inside = content(message.value)
@@ -590,4 +591,10 @@ def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tup
         return True, 0
     if message_set.get("partial") != b"" or wrapper.offset is None:
         return False, 0
-    return True, max(0, wrapper.offset - entries[-1].offset)
+    base = _int64(wrapper.offset - entries[-1].offset)
+    return base is not None, max(0, base or 0)
+
+
+def _int64(number: int) -> int | None:
+    """The number, if an offset has enough bits for it."""
+    return number if -1 << 63 <= number < 1 << 63 else None

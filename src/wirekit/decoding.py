@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from wirekit.engine import Buffer, Decoded, Params, by_reference, decode_bytes, 
 from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.fitting import begins
 from wirekit.registry import registry
-from wirekit.values import Gap
+from wirekit.values import Gap, shown
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
@@ -39,7 +40,7 @@ def decode(
         context: facts that the bytes lack, for example ``{"api": "fetch", "version": 2}``.
         limits: bounds on size, depth and memory; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
-        offset: absolute offset of ``data[0]``, for reports.
+        offset: absolute offset of ``data[0]``, for reports; at least 0 and less than 2**63.
         engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
             whichever is faster. The results are equal.
         decrypt: a function that gets the cipher text and the message's data about it (for Pulsar its metadata); it
@@ -57,8 +58,12 @@ def decode(
     if not isinstance(key, str) or not isinstance(data, bytes):
         key, data = _ordered(key, data)
     check_options("decode", context, limits, decrypt)
-    if type(offset) is not int and not hasattr(offset, "__index__"):
-        refuse_unless_fit("decode", "offset", offset, int)
+    if type(offset) is not int:
+        if not hasattr(offset, "__index__"):
+            refuse_unless_fit("decode", "offset", offset, int)
+        offset = operator.index(offset)
+    if not 0 <= offset < 1 << 63:
+        raise Misuse(f"decode: offset must be at least 0 and less than 2**63, not {shown(offset)}")
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]

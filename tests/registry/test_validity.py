@@ -448,6 +448,8 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
         (lambda: wirekit.decode(b"", "kafka.request", limits=5), "decode: limits must be a Limits or None, not 5"),
         (lambda: wirekit.decode(b"", "kafka.request", context=5), "decode: context must be a mapping or None, not 5"),
         (lambda: wirekit.decode(b"", "kafka.request", offset="1"), "decode: offset must be a number, not '1'"),
+        (lambda: wirekit.decode(b"", "kafka.request", offset=-1), "decode: offset must be at least 0 and"),
+        (lambda: wirekit.decode(b"", "kafka.request", offset=1 << 63), "decode: offset must be at least 0 and"),
         (lambda: wirekit.decode(b"", "kafka.request", decrypt=5), "decode: decrypt must be a function or None, not 5"),
         (lambda: wirekit.frames("kafka", b"", limits=5), "frames: limits must be a Limits or None, not 5"),
         (lambda: wirekit.frames("kafka", b"", context=5), "frames: context must be a mapping or None, not 5"),

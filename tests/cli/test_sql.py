@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 import wirekit
 from tests.cli.running import Run
+from wirekit.cli import main
 from wirekit.pipeline import serial, views
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.output import VERSION
@@ -287,3 +290,20 @@ def test_the_missing_extra_is_named(fixtures: Path) -> None:
         2,
         "wirekit: wirekit sql needs duckdb: pip install 'wirekit[sql]'\n",
     )
+
+
+def test_an_interruption_while_a_table_is_read_is_one_line(
+    fixtures: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> Iterator[Any]:
+        signal.raise_signal(signal.SIGINT)
+        yield
+
+    monkeypatch.setattr(views, "table_batches", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as exit_of_command:
+            main(["sql", "FROM calls", str(fixtures / "pcap" / "pulsar-batch.pcap")])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert (exit_of_command.value.code, *capsys.readouterr()) == (130, "", "interrupted\n")

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows
 from wirekit.cli import main
-from wirekit.cli.pipeline import _interruption
+from wirekit.cli.common import interruption
 from wirekit.errors import Misuse
 from wirekit.pipeline import parallel
 
@@ -288,7 +288,7 @@ def test_an_error_of_spark_after_an_interruption_does_not_hide_it(
     monkeypatch.setattr(pipeline, "run", interrupted)
     assert run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark") == (130, "", "interrupted\n")
     handler = signal.getsignal(signal.SIGINT)
-    with _interruption():
+    with interruption():
         assert signal.getsignal(signal.SIGINT) is not handler
     assert signal.getsignal(signal.SIGINT) is handler
 

@@ -6,6 +6,7 @@ import codecs
 import importlib
 import importlib.util
 import os
+import signal
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,8 @@ from wirekit.tuning import keep_pandas_out
 from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.console import Console
 
 
@@ -147,6 +150,32 @@ def failed(checks: Mapping[str, int]) -> str:
 
 
 strict_option = click.option("--strict", is_flag=True, help="Treat a failed check as an error (exit status 1).")
+
+
+@contextmanager
+def interruption() -> Iterator[None]:
+    """Raises ``KeyboardInterrupt`` for an error after Ctrl-C.
+
+    DuckDB wraps the interruption of a table that it scans, and pyspark calls Java while an interrupted call ends.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if callable(handler):
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception as error:
+        if interrupted:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def print_json(obj: Any) -> None:

@@ -19,15 +19,13 @@ from click.core import ParameterSource
 from wirekit.capture.tcp import Settings
 from wirekit.cli.arguments import Seconds
 from wirekit.cli.captures import Unread, choice_options, inputs_of, parse_choice, road_option, separate_option
-from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, print_wrapped, say
+from wirekit.cli.common import STANDARD_INPUT, console, failed, interruption, need, once, print_wrapped, say
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
 from wirekit.pipeline.summary import show, size_text
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling, settled
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from wirekit.pipeline.run import Progress, Result, Step
 
 MOST_BLOCKS = 3
@@ -366,34 +364,11 @@ def _on_spark(
         spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(options)})
         # The handler of pyspark uses the connection that the interrupted call holds, and fails with tracebacks.
         signal.signal(signal.SIGINT, handler)
-        quiet = (_interruption(), in_one_line(), _without_logging())
+        quiet = (interruption(), in_one_line(), _without_logging())
         with ExitStack() as stack:
             for each in () if debug else quiet:
                 stack.enter_context(each)
             return pipeline.run(job, output, spark, progress, **how)
-
-
-@contextmanager
-def _interruption() -> Iterator[None]:
-    """Raises ``KeyboardInterrupt`` for what fails after Ctrl-C: pyspark calls Java while an interrupted call ends."""
-    handler = signal.getsignal(signal.SIGINT)
-    interrupted = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        if callable(handler):
-            handler(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    except Exception as error:
-        if interrupted:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.captures import CUT, Unread, choice_options, inputs_of, parse_choice, separate_option
-from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
+from wirekit.cli.common import cells, interruption, need, on_terminal, once, padded, refuse_input, say, whole_file
 from wirekit.errors import Misuse, plural, refuse_unless_utf8
 from wirekit.pipeline.inputs import Job
 from wirekit.storage import is_remote, local
@@ -131,6 +131,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
 
     refuse_unless_utf8("QUERY", query)
     with (
+        interruption(),
         tempfile.TemporaryDirectory(prefix="wirekit_") as spilled,
         duckdb.connect(config={**SETTINGS, "temp_directory": spilled}) as connection,
     ):

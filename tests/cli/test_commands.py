@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,28 @@ def test_a_report_for_a_directory_that_does_not_exist(fixtures: Path, tmp_path: 
     run = Run("inspect", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--report", str(page))
     assert (run.status, run.out) == (2, b"")
     assert f"--report {page}: the directory does not exist" in run.err
+
+
+@pytest.mark.parametrize("command", ["schemas", "decode"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_a_full_disk_cuts_is_an_error(
+    command: str, unbuffered: str, tmp_path: Path, fixtures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit on the size of files stands for the disk: the kernel writes a part, and refuses the next byte."""
+    room = 4096
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    arguments = {
+        "schemas": ("schemas", "kafka", "--output", "lua"),
+        "decode": ("decode", "kafka.log_segment", str(fixtures / "kafka" / "disk" / "0.10.2.2-t-snappy-0.log")),
+    }[command]
+    with (tmp_path / "output").open("wb") as output:
+        completed = subprocess.run(
+            [sys.executable, "-m", "wirekit", *arguments],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+        )
+    assert (tmp_path / "output").stat().st_size == room
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines()[-1] == b"wirekit: File too large"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import io
 import os
 import signal
 import sys
@@ -126,12 +127,20 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _prepare_streams() -> None:
-    """Replaces characters that the encoding of a stream lacks; output to a closed descriptor is dropped."""
+    """Replaces characters that the encoding of a stream lacks; output to a closed descriptor is dropped.
+
+    A stream without a buffer (``PYTHONUNBUFFERED``) gets one: it loses what a full disk leaves of a write, in silence.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the process ends
-        elif hasattr(stream, "reconfigure"):
+            continue
+        if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+            buffered = open(stream.fileno(), "wb", closefd=False)  # noqa: SIM115  # open until the process ends
+            stream = io.TextIOWrapper(buffered, stream.encoding, line_buffering=True)
+            setattr(sys, name, stream)
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=IN_ASCII)
 
 

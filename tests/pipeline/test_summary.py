@@ -20,6 +20,7 @@ def part(number: int) -> Summary:
     for time_us in (number, 10 * number):
         file.count_segment(time_us)
     file.connections["kafka" if number else ""] += 1
+    file.without_payload += not number
     file.calls["kafka", "produce", number % 3, "request"] += 7
     file.calls["pulsar", "PING", None, "request"] += number
     file.messages["kafka"] += 100
@@ -55,6 +56,13 @@ def test_json_both_ways() -> None:
     text = json.dumps(total.to_json())
     assert Summary.from_json(json.loads(text)) == total
     assert FileSummary.from_json(json.loads(text)["0.pcap"]) == total.file("0.pcap")
+
+
+def test_connections_without_payload_are_not_called_unknown() -> None:
+    file = part(0).file("0.pcap")
+    assert next(facts(file))[1] == "without payload ×1 (2 segments, 1.0 kB of payload)"
+    file.connections[""] += 2
+    assert next(facts(file))[1] == "unknown ×2, without payload ×1 (2 segments, 1.0 kB of payload)"
 
 
 def test_reasons_are_counted_by_kind() -> None:

@@ -136,11 +136,28 @@ def test_an_undeclared_request_is_before_the_last_frame(tmp_path: Path) -> None:
     assert sum(rows["calls"].values()) == len(calls) // 2 + 2
 
 
+@pytest.mark.parametrize("late", [b"", b"late"])
+def test_refused_connections_are_without_payload(late: bytes, tmp_path: Path) -> None:
+    """Bytes that come after a reset are payload, also after columns have reported the connection."""
+    syn, syn_ack, reset, *after = packets(capture(tmp_path / "refused.pcap", (1, b""), (0, late)))
+    reset = reset._replace(data=reset.data[:47] + b"\x14" + reset.data[48:])  # RST and ACK
+    after = [each._replace(time_us=each.time_us + 1_000_000) for each in after if late]
+    others = [
+        syn._replace(time_us=syn.time_us + 100_000 * number, data=syn.data[:35] + bytes([number]) + syn.data[36:])
+        for number in range(1, 6)  # of the client's port
+    ]
+    path = write(tmp_path / "copy.pcap", [syn, syn_ack, reset, *others, *after])
+    for window in (1 << 26, 280, 100):
+        assert_same(path, windows=(window,))
+        (summary,) = by_columns(path, window=window)[1].files.values()
+        assert (summary.without_payload, summary.connections[""]) == (6 - bool(late), 6)
+
+
 def connections(count: int) -> pa.RecordBatch:
     rows = Rows(CONNECTIONS.schema)
     for number in range(count):
         times = dict.fromkeys(("time", "opened", "closed"), number)
-        sizes = {"client_frames": number, "client_duplicate": 1}
+        sizes = {"client_captured": number + 1, "client_frames": number, "client_duplicate": 1, "server_captured": 0}
         rows.add({"connection_id": f"{number:040}", "file": "a.pcap", **sizes, **times})
     batch = rows.flush()
     assert batch is not None
@@ -157,7 +174,7 @@ def test_late_packets_correct_the_rows_that_wait(count: int) -> None:
     ((_, corrected),) = ends.ready(None)
     assert corrected["client_duplicate"].to_pylist() == [8 if number == 3 else 1 for number in range(count)]
     assert corrected.drop_columns("client_duplicate").equals(batch.drop_columns("client_duplicate"))
-    assert (late, summary.bytes["duplicate"]) == ({}, 7)
+    assert (late, summary.bytes["duplicate"], summary.without_payload) == ({}, 7, 0)
 
 
 def test_rows_that_wait_for_late_packets_take_little_memory() -> None:

@@ -116,6 +116,7 @@ class FileSummary:
         segments: TCP segments.
         first_us, last_us: capture times of the first and the last of them, microseconds since the epoch.
         connections: number by protocol ("" if not known).
+        without_payload: number of those whose protocol is not known because they have no payload.
         calls: number of frames by (protocol, api, version, role), also of undecoded ones that show their API.
         messages: number of application messages by protocol.
         checks: failed checks by kind.
@@ -133,6 +134,7 @@ class FileSummary:
     first_us: int | None = None
     last_us: int | None = None
     connections: Counter[str] = field(default_factory=Counter)
+    without_payload: int = 0
     calls: Counter[tuple[str, str, int | None, str]] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
@@ -185,6 +187,7 @@ class FileSummary:
             self.gaps[item.reason, "bytes"] += item.length
         else:
             self.connections[link.protocol] += 1
+            self.without_payload += not (link.protocol or any(link.bytes.values()))
             for (_, fate), size in link.bytes.items():
                 if size:  # frames may be decoded again as other bytes
                     self.bytes[fate] += size
@@ -192,6 +195,7 @@ class FileSummary:
     def uncount(self, link: Link) -> None:
         """Undoes the count of a connection's end, which will be counted later."""
         self.connections[link.protocol] -= 1
+        self.without_payload -= not (link.protocol or any(link.bytes.values()))
         for (_, fate), size in link.bytes.items():
             self.bytes[fate] -= size
         self.connections, self.bytes = +self.connections, +self.bytes  # without those that are 0
@@ -221,6 +225,7 @@ class FileSummary:
     def merge(self, other: FileSummary) -> None:
         """Adds the counts of another task for the same capture."""
         self.segments += other.segments
+        self.without_payload += other.without_payload
         self.first_us = min(_present(self.first_us, other.first_us), default=None)
         self.last_us = max(_present(self.last_us, other.last_us), default=None)
         for name in ("connections", "calls", "messages", "checks", "gaps", "quarantine", "skipped", "bytes"):
@@ -258,6 +263,7 @@ class FileSummary:
             "first_us": self.first_us,
             "last_us": self.last_us,
             "connections": _sorted(self.connections),
+            "without_payload": self.without_payload,
             "calls": [
                 {"protocol": protocol, "api": api, "version": version, "role": role, "count": count}
                 for (protocol, api, version, role), count in sorted(self.calls.items(), key=_by_call)
@@ -283,6 +289,7 @@ class FileSummary:
             first_us=obj["first_us"],
             last_us=obj["last_us"],
             connections=_counted(obj["connections"]),
+            without_payload=obj.get("without_payload", 0),  # a commit of an earlier version lacks it
             calls=Counter({_key(*(call[name] for name in _CALL)): call["count"] for call in obj["calls"]}),
             messages=_counted(obj["messages"]),
             checks=_counted(obj["failed_checks"]),
@@ -429,6 +436,9 @@ def facts(
         yield "not read", file.unread, "red"
         return
     count_by_protocol = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
+    if file.without_payload:
+        count_by_protocol["unknown"] -= file.without_payload
+        count_by_protocol["without payload"] = file.without_payload
     size = size_text(file.bytes["captured"])
     connections = listed(count_by_protocol) or "none"
     if details is not None and file.first_us is not None and file.last_us is not None:

@@ -132,9 +132,14 @@ class Assembly:
         summary.checks.update(check.kind for _, each in self.checks for check in each)
         for each in self.messages:
             summary.messages[each.schema.partition(".")[0]] += each.frames.size
-        for flow in self.whole.tolist():
-            summary.connections[self.index.protocols[flow]] += 1
-        for fate, sizes in self._bytes().items() if self.whole.size else ():
+        if not self.whole.size:
+            return
+        by_fate = self._bytes()
+        for flow, size in zip(self.whole.tolist(), by_fate["captured"][self.whole].sum(axis=1).tolist(), strict=True):
+            recognised = self.index.protocols[flow]
+            summary.connections[recognised] += 1
+            summary.without_payload += not (recognised or size)
+        for fate, sizes in by_fate.items():
             size = int(sizes[self.whole].sum())
             if size:
                 summary.bytes[fate] += size

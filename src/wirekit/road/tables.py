@@ -29,7 +29,7 @@ from wirekit.road.packets import Endpoints
 from wirekit.road.reading import Reader
 from wirekit.road.streams import put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
-from wirekit.tables.columns import CONNECTIONS, Table
+from wirekit.tables.columns import CONNECTIONS, SIDES, Table
 
 ROUND = 500
 """A round is small if columns read fewer packets in it; it costs more than it saves."""
@@ -278,6 +278,8 @@ class _Ends:
             [place for place, each in enumerate(batch["connection_id"].to_pylist()) if each in late] if late else []
         )
         for place in places:
+            captured = sum(batch[f"{side}_captured"][place].as_py() for side in SIDES)
+            self._count.without_payload -= not (captured or batch["protocol"][place].as_py())
             for (side, fate), size in late.pop(batch["connection_id"][place].as_py()).items():
                 self._count.bytes[fate] += size
                 number = batch.schema.get_field_index(f"{side}_{fate}")

@@ -34,6 +34,19 @@ def test_quoting_and_indentation_are_no_data(form: str, text: str) -> None:
         assert read_input(quoted.encode()).data == FRAME
 
 
+@pytest.mark.parametrize("marker", ["// ", "  /// ", "//! ", "# ", " * ", "-- ", ";; ", "%% "])
+def test_comments_in_all_lines_are_no_data(marker: str) -> None:
+    for text in (XXD, "&[\n" + ", ".join(map(hex, FRAME)) + ",\n]"):
+        lines = "".join(marker + line for line in text.splitlines(keepends=True))
+        assert read_input(f"\n{lines}\n{marker.rstrip()}\n".encode()).data == FRAME
+
+
+def test_markers_of_comments_in_some_lines_stay() -> None:
+    assert read_input(b"// 00 01\n00 02").form == "raw"
+    assert read_input(b"//AAAAAAAAAAAAAAAAAAAA==").form == "base64"
+    assert read_input(b"# 00 01\n; 00 02").form == "raw"
+
+
 @by_sample
 def test_line_ends_and_encodings_of_other_systems_are_read(form: str, text: str) -> None:
     crlf = text.replace("\n", "\r\n")

@@ -13,6 +13,7 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)  # of Markdown
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 _QUOTED_BINARY = re.compile(r"^[ \t]*(?:>(?!>[\s.,;)\]}]*$)[ \t]*)+", re.MULTILINE)  # not the end of <<...>>
+_COMMENTED = re.compile(r"\s*^[ \t]*+(?P<marker>/{2,3}!?|#+|\*|--|;+|%+)(?=[ \t])", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,23 @@ def encoding_of(raw: bytes) -> str:
 def clean(text: str) -> str:
     """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces.
 
-    The colours of a terminal are removed, because a dump has none in the middle of its columns.
+    The colours of a terminal are removed, because a dump has none in the middle of its columns. The markers of comments
+    are blanked if all lines have them.
     """
     text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    text = _without_comments(text)
     if ">" not in text:
         return text
     return blank(_QUOTED_BINARY if "<<" in text else _QUOTING, text)
+
+
+def _without_comments(text: str) -> str:
+    first = _COMMENTED.match(text)
+    if first is None:
+        return text
+    marker = re.compile(rf"^[ \t]*+{re.escape(first['marker'])}(?![^ \t\n])", re.MULTILINE)
+    return blank(marker, text) if len(marker.findall(text)) == line_count(text) else text
 
 
 def without_fences(text: str) -> str:

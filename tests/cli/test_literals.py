@@ -156,7 +156,7 @@ def test_binaries_of_erlang_and_elixir(text: str, data: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<<1:1, 0:7>>", "<<1:16/little>>", "<<a, b>>", "<<>>", "<<1>> <<2>>", "a << 1", '<<"\\n">>']
+    "text", ["<<1:1, 0:7>>", "<<1:0>>", "<<1:16/little>>", "<<a, b>>", "<<>>", "<<1>> <<2>>", "a << 1", '<<"\\n">>']
 )
 def test_binaries_without_constant_bytes_are_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"

@@ -60,7 +60,7 @@ def _bytes(text: str, segment: re.Match[str]) -> bytes | None:
         return re.sub(r"\\(.)", r"\1", segment["string"].strip("<> \n\t")[1:-1]).encode() if not sizes else None
     digits = segment["digits"].replace("_", "")
     bits = sizes[0] if sizes else 8
-    if bits % 8 or max(bits, len(digits)) > _MOST_BITS or not (segment["base"] or digits.isdecimal()):
+    if not bits or bits % 8 or max(bits, len(digits)) > _MOST_BITS or not (segment["base"] or digits.isdecimal()):
         return None
     number = int(segment["sign"] + digits, 16 if segment["base"] else 10)
     if not -(1 << bits - 1) <= number < 1 << bits:

@@ -10,7 +10,7 @@ import pytest
 import wirekit
 from wirekit.conversation import requests as limits
 from wirekit.conversation.events import Description, Frame
-from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD, MOST_UNHEARD_BYTES, Requests
+from wirekit.conversation.requests import LEAST_UNHEARD_US, MOST_UNHEARD, Requests
 
 DATA = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": None, "body": {}})
 
@@ -109,8 +109,7 @@ def produce(number: int) -> tuple[bytes, bytes]:
 def test_waiting_requests_take_the_memory_of_their_bytes_and_are_decoded_again(
     in_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If many bytes wait; any number of them, if the other side has not sent anything."""
-    monkeypatch.setattr(limits, "MOST_DECODED_BYTES", MOST_UNHEARD_BYTES if in_time else 0)
+    monkeypatch.setattr(limits, "MOST_UNHEARD_DECODED_BYTES" if in_time else "MOST_DECODED_BYTES", 10_000)
     wirekit.Conversation("kafka", in_time=in_time).receive("client", produce(0)[0])  # imports and compiles
     conversation = wirekit.Conversation("kafka", in_time=in_time)
     calls = [produce(number) for number in range(50)]
@@ -134,7 +133,8 @@ def test_waiting_requests_take_the_memory_of_their_bytes_and_are_decoded_again(
         assert (frame.request.value, frame.request.decoded.clean) == (value, True)
 
 
-def test_a_request_with_a_failed_check_stays_decoded() -> None:
+def test_a_request_with_a_failed_check_stays_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_UNHEARD_DECODED_BYTES", 0)
     conversation = wirekit.Conversation("kafka", in_time=True)
     data = bytearray(produce(1)[0])
     data[-1] ^= 1

@@ -19,7 +19,9 @@ LEAST_UNHEARD_US = 100_000
 """Limits before the other side has sent anything: of the number, the bytes, and the time since the oldest. If the time
 and one of the others are exceeded, the capture probably holds one direction only."""
 MOST_DECODED_BYTES = 1 << 20
-"""The number of bytes in waiting requests beyond which only the newest stays decoded."""
+MOST_UNHEARD_DECODED_BYTES = 1 << 16
+"""The number of bytes in waiting requests from which on a request stays decoded only until the next one; and before the
+other side has sent anything."""
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):
@@ -74,7 +76,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
     def add(self, pair: Hashable, frame: Frame, *, heard: bool) -> None:
         """Adds a request and drops the oldest beyond a limit; keeps none if only one side was captured.
 
-        Only the newest request stays decoded if many bytes wait, or if the other side has not sent anything.
+        If many bytes wait, the last request before this one does not stay decoded.
 
         Args:
             pair, frame: the request.
@@ -83,9 +85,8 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         self.one_sided &= not heard
         if self.one_sided:
             return
-        newest = self.newest
-        if newest is not None and (not heard or self.size > MOST_DECODED_BYTES):
-            newest.release()
+        if self.size > (MOST_DECODED_BYTES if heard else MOST_UNHEARD_DECODED_BYTES):
+            next(reversed(self._frames.values())).release()
         self[pair] = frame
         exceeded = not heard and (len(self) > MOST_UNHEARD or self.size > MOST_UNHEARD_BYTES)
         if exceeded and (frame.time_us or 0) - (next(iter(self.values())).time_us or 0) > LEAST_UNHEARD_US:

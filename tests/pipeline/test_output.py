@@ -16,7 +16,7 @@ from wirekit.errors import Misuse
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.output import Output, lake_files
 from wirekit.pipeline.rows import Rows
-from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.sink import MERGED, Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FRAMES, GAPS, MESSAGES, OUTPUTS
 
@@ -360,6 +360,29 @@ def test_sorting_takes_little_more_memory_than_the_rows(tmp_path: Path) -> None:
     finally:
         pa.set_memory_pool(before)
     assert pool.max_memory() < 1.5 * allocated
+
+
+def test_batches_of_one_row_take_little_more_memory_than_their_rows(tmp_path: Path) -> None:
+    """A directory of a broker may have tens of thousands of segments with few messages."""
+    count, held = 4 * MERGED, 0
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        with Output(tmp_path) as output, Sink(output.attempts, 0, "a") as sink:
+            for number in range(count):
+                rows = Rows(MESSAGES.schema)
+                rows.add({"file": "a.log", "log_offset": number})
+                batch = rows.flush()
+                held += batch.nbytes
+                sink.write("messages", batch)
+                del rows, batch
+            allocated = pool.bytes_allocated()
+            committed = output.commit([sink.finish(Summary())], ABOUT)
+    finally:
+        pa.set_memory_pool(before)
+    assert allocated < 2 * held
+    (file,) = committed["tables"]["messages"]["files"]
+    assert pq.read_table(tmp_path / file["file"])["log_offset"].to_pylist() == list(range(count))
 
 
 def test_columns_with_few_repeats_are_written_without_a_dictionary(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from wirekit.pipeline.carried import Carried
 
 HELD_BYTES = 128 << 20
+MERGED = 256
+"""The number of batches of a table that are merged: a batch of few rows takes 50 KiB, much more than its ``nbytes``."""
 ROW_GROUP = 100_000
 DIFFERENT = frozenset({"frame_id", "call_id"})
 """Columns whose values are mostly different, such as times; they are written without a dictionary."""
@@ -126,6 +129,7 @@ class Sink:
         self._held_bytes = held_bytes
         self._pending: dict[str, list[pa.RecordBatch]] = {}
         self._sizes: dict[str, int] = {}
+        self._unmerged = Counter[str]()
         self._files: list[WrittenFile] = []
         self._carried: list[tuple[str, pa.RecordBatch]] = []
 
@@ -140,7 +144,12 @@ class Sink:
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Adds rows of a table."""
-        self._pending.setdefault(table, []).append(batch)
+        batches = self._pending.setdefault(table, [])
+        batches.append(batch)
+        self._unmerged[table] += 1
+        if self._unmerged[table] == MERGED:
+            batches[-MERGED:] = pa.Table.from_batches(batches[-MERGED:]).combine_chunks().to_batches()
+            self._unmerged[table] = 0
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
         while sum(self._sizes.values()) > self._held_bytes:
             largest = max(self._sizes, key=self._sizes.__getitem__)
@@ -169,7 +178,7 @@ class Sink:
 
     def _written(self, table: str, number: int) -> WrittenFile:
         """Writes the rows of a table that are held as the file with a number."""
-        del self._sizes[table]
+        del self._sizes[table], self._unmerged[table]
         rows = _in_order(pa.Table.from_batches(self._pending.pop(table)), OUTPUTS[table].sort)
         name = f"{table}-{number:05}.parquet"
         size, metadata = self._folder.write_table(

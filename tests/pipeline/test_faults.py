@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 import urllib.request
 from collections import Counter
@@ -529,3 +530,13 @@ def test_a_full_directory_for_temporary_files_is_named(
     pipeline(tmp_path / "lake", JOYQUEUE, packed)
     pipeline(tmp_path / "whole", JOYQUEUE, packed)
     assert content(tmp_path / "lake") == content(tmp_path / "whole")
+
+
+def test_a_full_directory_for_the_copy_of_a_pipe_is_named(small_disk: Path, tmp_path: Path) -> None:
+    capture = large(tmp_path / "large.pcap").read_bytes()
+    command = [sys.executable, "-m", "wirekit", "pipeline", "-", "--output", str(tmp_path / "lake")]
+    environment = {**os.environ, "TMPDIR": str(small_disk)}
+    completed = subprocess.run(command, input=capture, capture_output=True, check=False, env=environment)
+    why = f"wirekit: No space left on device for a copy in {small_disk}; see TMPDIR\n"
+    assert (completed.returncode, completed.stderr.decode()) == (1, why)
+    assert os.listdir(small_disk) == []

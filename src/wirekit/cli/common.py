@@ -10,7 +10,7 @@ import signal
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -277,10 +277,15 @@ def reopenable(path: str) -> Iterator[str]:
     import shutil
     import tempfile
 
-    with tempfile.NamedTemporaryFile(prefix="wirekit_") as copy:
-        with source:
-            shutil.copyfileobj(source, copy)
-        copy.flush()
+    from wirekit.capture.files.content import copying
+
+    with ExitStack() as kept:
+        with copying(), ExitStack() as unfinished:  # which closes, and writes once more, if the copy does not fit
+            copy = unfinished.enter_context(tempfile.NamedTemporaryFile(prefix="wirekit_"))
+            with source:
+                shutil.copyfileobj(source, copy)
+            copy.flush()
+            kept.push(unfinished.pop_all())
         yield copy.name
 
 

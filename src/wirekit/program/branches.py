@@ -216,8 +216,7 @@ class Branches(Choices):
         for entry in loose[1:]:
             flags = self.let("or", flags, entry.flag)
         self.if_true(flags, lambda: self.node(node, path, scope), "==")
-        mark = self.fresh()
-        self.add_step(steps.Let(mark, "=", self.constant(1)))
+        mark = self.let("=", self.constant(1))
         self.add_step(steps.Seek(self.limit))
         for entry in loose:
             entry.after.append(Following(mark, node, path, self.limit, self.columns[columns_before:]))

@@ -113,13 +113,13 @@ def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.R
 
 
 def _one_batch(key: str, batch: Any) -> pa.RecordBatch:
+    if isinstance(batch, pa.Table) and not batch.num_rows:
+        return pa.RecordBatch.from_pylist([], schema=batch.schema)
     if isinstance(batch, pa.Table):
         try:
-            batch = pa.concat_batches(batch.to_batches()) if batch.num_rows else batch.schema.empty_table()
+            return pa.concat_batches(batch.to_batches())
         except pa.ArrowInvalid as error:
             raise Misuse(f"{key}: the table is too large for one batch ({error}); give large_binary columns") from None
-        if isinstance(batch, pa.Table):
-            batch = pa.RecordBatch.from_pylist([], schema=batch.schema)
     if not isinstance(batch, pa.RecordBatch):
         raise Misuse(f"{key}: pass a RecordBatch or Table, not a {type(batch).__name__}")
     return batch

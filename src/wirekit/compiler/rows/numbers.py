@@ -73,9 +73,8 @@ class Numbers(DecodingGenerator):
         layout = struct.Struct(("<" if little else ">") + "".join(letters))
         name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
         self.names[name] = layout.unpack_from
-        end = code.fresh("p") if e else ""
+        end = code.let("p", f"p + {layout.size}") if e else ""
         if e:
-            code.add_line(f"{end} = p + {layout.size}")
             code.short(f"{end} > {e}", e)
         code.add_line(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
         for number, variable in zip(numbers, variables, strict=True):

@@ -10,16 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import (
-    COMPARISONS,
-    Expression,
-    Field,
-    LengthOf,
-    Literal,
-    Operation,
-    bounds,
-    fields_of,
-)
+from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, bounds, fields_of
 from wirekit.program import steps
 from wirekit.program.columns import FLAG, Column, Contents, Reason, Repeated
 from wirekit.program.facts import is_wide

@@ -121,12 +121,8 @@ def _message(tables: Tables, message: Message, path: str, slot: int, owner: int,
     highest = max(message.fields, default=0)
     required = [each for each in message.fields.values() if each.required]
     if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
-        raise unfit(
-            tables.key,
-            path,
-            f"a protobuf message {message.name}",
-            "too large field numbers, or too many required fields",
-        )
+        why = "too large field numbers, or too many required fields"
+        raise unfit(tables.key, path, f"a protobuf message {message.name}", why)
     number = len(tables.rows)
     row = [len(tables.index), highest, slot, 0, (1 << len(required)) - 1, -1]
     tables.rows.append((path, row))

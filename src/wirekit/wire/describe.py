@@ -79,13 +79,7 @@ def _lines(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
     if isinstance(node, Struct):
         for name, member in node.members:
             line = FieldLine(
-                depth,
-                name,
-                type_of(member),
-                node.docs_of.get(name) or "",
-                presence(member),
-                _table(member),
-                member,
+                depth, name, type_of(member), node.docs_of.get(name) or "", presence(member), _table(member), member
             )
             yield _noted(line, node, [name])
             for line in _inside(member, depth + 1, described):

@@ -179,12 +179,7 @@ def _field_of(place: Place) -> pa.Field:
 
 
 def _array(
-    each: Field,
-    values: NDArray[Any],
-    lengths: NDArray[Any],
-    present: NDArray[Any],
-    buffer: NDArray[Any],
-    good: bool,
+    each: Field, values: NDArray[Any], lengths: NDArray[Any], present: NDArray[Any], buffer: NDArray[Any], good: bool
 ) -> pa.Array:
     """An Arrow array of the values in a tray: numbers of 64 bits, or the places of strings in the buffer."""
     count = len(present)

@@ -90,10 +90,7 @@ class Builder(Structures):
                 self._selected(code, node, x, scope)
             case ir.Either():
                 code.fork(
-                    (
-                        f"if {self._expression(node.condition, scope)}:",
-                        lambda: self._branch(code, node.then, x, scope),
-                    ),
+                    (f"if {self._expression(node.condition, scope)}:", lambda: self._branch(code, node.then, x, scope)),
                     ("else:", lambda: self._branch(code, node.otherwise, x, scope)),
                 )
             case ir.Fallback():

@@ -153,14 +153,7 @@ class Structures(Generator):
         code.add_line(f"if {f'{when} and ' if when else ''}{small}: raise Unusual")
 
     def _sum(
-        self,
-        code: Building,
-        node: ir.Structure,
-        total: ir.Sum,
-        start: Place,
-        end: Place,
-        place: Place,
-        piece: Piece,
+        self, code: Building, node: ir.Structure, total: ir.Sum, start: Place, end: Place, place: Place, piece: Piece
     ) -> None:
         if total.content:
             start = start.moved(ir.length_in_front(node.members[total.first].node))

@@ -67,6 +67,7 @@ class Maker(Program):
         DEFAULTED: kinds of nodes whose methods take a default.
         key: the schema, for errors.
         body: the list that receives steps.
+        paths: the columns by path; ``numbers`` has the number of each reason.
         maybe: whether the current node depends on a condition.
         defaults: (register, value) of registers that the condition may leave unset.
         merging: columns of another alternative that the current one may share.
@@ -75,6 +76,7 @@ class Maker(Program):
         limit: register of the limit for the current node.
         cutting: the limit at which the last record, or element, may be incomplete without an error.
         checked: whether the bytes of the current number were already compared with the limit.
+        content_registers: the registers of ``columns.CONTENTS``, by name.
         walked: (number, register for its presence) of each message.
         picked: registers of fields of messages that later steps can reuse.
     """

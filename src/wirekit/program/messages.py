@@ -65,11 +65,15 @@ class Tables:
 
     Attributes:
         path: the path of the message.
-        at: the index among the kernel's columns before which its columns are inserted.
+        at: the index among the program's columns before which its columns are inserted.
         places: by slot.
         left_out: paths without a column.
         rows: (path, numbers) of the table of messages.
+        fields: the numbers of each field; ``index`` has the place of a field by message and field number, or -1.
         sets: for each required enum: its lowest number, the count of numbers from there, and whether each has a name.
+        silent: the numbers of messages without columns, by name.
+        slots: the slots by path.
+        templates: for each choice of columns: a new tray, and the slots of its columns (see ``columns.protobuf``).
     """
 
     key: str

@@ -237,6 +237,17 @@ def test_no_case_is_wrong() -> None:
     assert (batch["v"].to_pylist(), errors["kind"].to_pylist()) == ([5], ["wrong"])
 
 
+def test_expressions_read_the_fields_of_a_choice_without_cases() -> None:
+    record = Struct("x" / uint8, "a" / Switch(this.x, {}, default=Struct("n" / uint8)), "data" / Bytes(this.a.n))
+    with own(Struct("records" / RecordsToEnd(record))) as key:
+        data = bytes.fromhex("01 03 616263 02 00 03 01 64")
+        batch = wirekit.columns(key, data)
+        assert batch.select(["x", "a.n", "data"]).to_pylist() == [
+            {"x": 1, "a.n": 3, "data": b"abc"}, {"x": 2, "a.n": 0, "data": b""}, {"x": 3, "a.n": 1, "data": b"d"},
+        ]  # fmt: skip
+        assert wirekit.build_columns(key, batch) == data
+
+
 def test_numbers_of_alternatives_share_a_column_that_is_wide_enough() -> None:
     batch = wirekit.columns("branchtest.default", b"\x01\x05\x02\x01\x00")
     assert (batch["v"].type, batch["v"].to_pylist()) == (pa.int16(), [5, 256])

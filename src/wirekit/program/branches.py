@@ -112,7 +112,9 @@ class Branches(Choices):
             return partial(self.wrong, node, path) if inner is None else partial(self.node, inner, path, scope)
 
         nodes, join = self.alternatives(node, scope, path)
-        self.arms([work(inner) for inner in nodes], join)
+        results = self.arms([work(inner) for inner in nodes], join)
+        if len(results) == 1:
+            return maybe(results[0][1], results[0][0])
         return Value(unfit="one of several fields")
 
     def wrong(self, node: ir.Alternatives, path: str) -> Value:

@@ -233,15 +233,16 @@ class Branches(Fields):
         """Writes one of several nodes; the others must have no values."""
         nodes, join = self.alternatives(node, scope, path)
         loose, is_loose = self.loose, False
-        bodies = []
+        values, bodies = [], []
         for inner in nodes:
             self.loose = loose
-            _, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
+            value, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
+            values.append(value)
             bodies.append(body)
             is_loose |= self.loose
         self.loose = is_loose
         self.add_step(join(bodies))
-        return Value(unfit="one of several fields")
+        return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
         """Writes one of the alternatives; None refuses other values."""

@@ -41,6 +41,11 @@ def test_comments_in_all_lines_are_no_data(marker: str) -> None:
         assert read_input(f"\n{lines}\n{marker.rstrip()}\n".encode()).data == FRAME
 
 
+@pytest.mark.parametrize("text", ["# local_users_only\n", "# ----------------\n", "// see//AAAAbbbbCCCC"])
+def test_words_in_comments_are_no_base64(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
+
+
 def test_markers_of_comments_in_some_lines_stay() -> None:
     assert read_input(b"// 00 01\n00 02").form == "raw"
     assert read_input(b"//AAAAAAAAAAAAAAAAAAAA==").form == "base64"
@@ -152,6 +157,10 @@ def test_labels_and_comments_after_the_bytes_of_each_line_are_skipped_and_noted(
     column = "00 00 00 12 00 03 00 00  ........\n00 04 74 65 73 74        ..test\n"
     for text in (LABELLED, re.sub(r"  (\S+ =)", r"  # \1", LABELLED), re.sub(r"  (\S+ =)", r"// \1", LABELLED), column):
         assert read_input(text.encode()) == Input(data, "hex", note)
+
+
+def test_lines_with_labels_do_not_end_in_the_middle_of_a_byte() -> None:
+    assert read_input(b"631  # ipp\n636  # ldaps\n721  # a\n722  # b\n723  # c\n724  # d\n").form == "raw"
 
 
 @pytest.mark.parametrize("label", ["0g", "o0", "de facto", "1e", "add"])

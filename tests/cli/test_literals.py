@@ -156,7 +156,9 @@ def test_binaries_of_erlang_and_elixir(text: str, data: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<<1:1, 0:7>>", "<<1:0>>", "<<1:16/little>>", "<<a, b>>", "<<>>", "<<1>> <<2>>", "a << 1", '<<"\\n">>']
+    "text",
+    ["<<1:1, 0:7>>", "<<1:0>>", "<<1:16/little>>", "<<a, b>>", "<<>>", "<<1>> <<2>>", '<<"\\n">>']
+    + ["a << 1", "mask = 1 << 300;", "x << 300 >> 4", "cat <<...", "sum << 1000 << endl"],
 )
 def test_binaries_without_constant_bytes_are_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
@@ -204,7 +206,11 @@ def test_what_tests_have_around_bytes(text: str) -> None:
     assert (parsed.data, parsed.note) == (data, None)
 
 
-@pytest.mark.parametrize("text", ["(0, 1, 2), out)", "[0, 1, 2].map(f)", "[0, 1, 2][1]", "'\\x00fg'::bytea"])
+@pytest.mark.parametrize(
+    "text",
+    ["(0, 1, 2), out)", "[0, 1, 2].map(f)", "[0, 1, 2][1]", "'\\x00fg'::bytea"]
+    + ["c = f(g(7, 8), d)", "n = edges[BB].size()", "def f():\n    return Day(2)\n", "equal(f(), [258, 3])"],
+)
 def test_what_changes_a_list_is_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
 
@@ -252,6 +258,9 @@ def test_strings_of_other_calls_are_no_base64() -> None:
     assert read_input(rb"base64.b64encode(b'\x00\x01abcdef')").data == b"\0\1abcdef"
     assert read_input(b"base64.b64encode(b'AAAABWhlbGxvIQ==')").form == "hex"
     assert read_input(b"b64 = encoded('hello')").form == "raw"
+    assert read_input(b'return _b64_decode(text).decode("utf8")').form == "raw"
+    assert read_input(b"b2a_base64(digest())[:-1].decode('ascii')").form == "raw"
+    assert read_input(b"print(unhexlify(text).split('ad'))").form == "raw"
     with pytest.raises(Misuse, match="line 2, column 7: the standard and the URL-safe alphabet are mixed"):
         read_input(b"base64.b64decode('AAA+'\n  'AAA_')")
 
@@ -494,10 +503,11 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         "b64decode(" + "'00' " * 20_000,
         "b64decode('00')" + ".a" * 20_000 + " " * 20_000 + "x",
         "[1]" + ".a" * 20_000 + " " * 20_000 + "x",
+        "[1]" + ".a()" * 10_000 + "x",
         "f([1" + "]" * 20_000 + " " * 20_000 + ", a",
     ],
     ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"]
-    + ["base64", "suffix of base64", "suffix", "argument"],
+    + ["base64", "suffix of base64", "suffix", "calls", "argument"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()

@@ -35,7 +35,7 @@ from wirekit.cli.input.literals import (
 )
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
-from wirekit.cli.input.text import Input, clean, encoding_of, without_fences
+from wirekit.cli.input.text import Input, clean, encoding_of, without_comments, without_fences
 from wirekit.errors import Limit, Misuse
 
 __all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
@@ -96,14 +96,17 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     if form == "auto":
         return _read_auto(raw, limit)
     text = clean(raw.decode(encoding_of(raw), errors="replace"))
-    return _read_hex(text, limit) if form == "hex" else Input(from_base64(without_fences(text)), "base64")
+    if form == "base64":
+        return Input(from_base64(without_fences(text)), "base64")
+    return _read_hex(without_comments(text), limit)
 
 
 def _read_auto(raw: bytes, limit: int) -> Input:
     try:
-        text = clean(raw.decode(encoding_of(raw)))
+        shown = clean(raw.decode(encoding_of(raw)))
     except UnicodeDecodeError:
         return Input(raw, "raw")
+    text = without_comments(shown)
     if text.encode(errors="replace").translate(None, _PRINTABLE):
         if not "".join(text.split()).isprintable():
             return Input(raw, "raw")
@@ -122,7 +125,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
     if named := read_named(bare):
         return named
     try:
-        return guess_base64(bare)
+        return guess_base64(without_fences(shown))  # a comment may be a single word
     except Misuse as error:
         return Input(raw, "raw", f"text read as raw bytes; not hex: {not_hex}; not base64: {error}")
 

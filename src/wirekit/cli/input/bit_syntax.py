@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wirekit.cli.input.text import Input, wrong
+from wirekit.errors import Misuse
 
 _BEFORE = re.compile(r"\s*+(?:[^\n\"]{0,200}[\s:=(,])?\s*+")
 _AFTER = re.compile(r"[\s.,;)\]}]*+(?:(?:%|#)[^\n]*+\s*+)*+")
@@ -30,18 +31,30 @@ def read_binary(text: str) -> Input | None:
     begin = text.find("<<")
     if begin < 0 or not text.isascii() or not _BEFORE.fullmatch(text, 0, begin):
         return None
+    end = text.rfind(">>")
+    try:
+        data, at = _segments(text, begin + 2)
+    except Misuse:
+        if end > begin and _AFTER.fullmatch(text, end + 2):
+            raise
+        return None  # a shift, a redirection
+    return Input(data, "decimal") if data and text.startswith(">>", at) and _AFTER.fullmatch(text, at + 2) else None
+
+
+def _segments(text: str, at: int) -> tuple[bytes, int]:
+    """The bytes of all segments from ``at`` on, and the index after them."""
     data = bytearray()
-    at = _after_gap(text, begin + 2)
+    at = _after_gap(text, at)
     while not text.startswith(">>", at):
         if text.startswith("...", at):
             raise wrong(text, at, "the list is cut; print all of it")
         segment = _SEGMENT.match(text, at)
         piece = segment and _bytes(text, segment)
         if segment is None or piece is None:
-            return None
+            break
         data += piece
         at = _after_gap(text, segment.end())
-    return Input(bytes(data), "decimal") if data and _AFTER.fullmatch(text, at + 2) else None
+    return bytes(data), at
 
 
 def _after_gap(text: str, at: int) -> int:

@@ -19,6 +19,7 @@ _PARTS = re.compile(
     rf"(?P<before>b?(?P<quote>['\"]))(?P<text>(?:(?!(?P=quote)).)*+)(?P=quote)|{_REMARK}|[\s+]", re.IGNORECASE
 )
 _ALL = re.compile(r"[^\n]")
+_NO_ARGUMENTS = re.compile(r"\(\)")
 _BASE64 = re.compile(r"base_?64|b64|decode64|\batob\(", re.IGNORECASE)
 _HEX = re.compile(r"hex(?!lify)|unhexlify|decode16", re.IGNORECASE)
 _ENCODER = re.compile(r"encode|to_?hex", re.IGNORECASE)
@@ -40,13 +41,14 @@ def read_call(text: str) -> Input | None:
     name = text[: call.start("strings")] if call else ""
     if call is None or _ENCODER.search(name):
         return None
+    begin = max(map(blank(_NO_ARGUMENTS, name).rfind, "=)")) + 1  # of the last of several calls in a row
     form = (call["form"] or "").lower()
     parts = list(_PARTS.finditer(call["strings"]))
-    if form == "base64" or _BASE64.search(name, name.rfind("=") + 1):
+    if form == "base64" or _BASE64.search(name, begin):
         strings = "".join(_in_place(part) for part in parts)
         return Input(from_base64(blank(_ALL, name) + strings), "base64")
     digits = "".join(part["text"] or "" for part in parts).replace(":", " ")
-    return _from_hex(digits) if form == "hex" or _HEX.search(name) else None
+    return _from_hex(digits) if form == "hex" or _HEX.search(name, begin) else None
 
 
 def _in_place(part: re.Match[str]) -> str:

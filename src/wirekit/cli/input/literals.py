@@ -49,7 +49,9 @@ _CAST = re.compile(
 )
 # What takes all of a list: [..] and .to_vec() (Rust), [:] (Go), .buffer (JavaScript), .pack("C*") (Ruby); calls without
 # arguments.
-_ALL = re.compile(r"""\[(?:\.\.|:)\]|\(\)|(?<=[\])}])(?:\.[a-zA-Z_]\w*+(?:\((?:["']C\*["'])?\))?)++(?=[\s;,)]*+\Z)""")
+_ALL = re.compile(
+    r"""\[(?:\.\.|:)\]|\(\)|(?<=[\])}])(?:\.[a-zA-Z_]\w*+(?:\((?:["']C\*["'])?\))?){1,8}+(?=[\s;,)]*+\Z)"""
+)
 # Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
 _BEFORE_LIST = re.compile(
     r"(?:[A-Za-z_][\w-]*+|\[\]|\[\w++(?:; ?\d++|\[\])?\](?=\s*[={(]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&@=<>,\"'!{(\[])*+"
@@ -193,7 +195,8 @@ def read_numbers(text: str) -> Input | None:
     Raises:
         Misuse: for an incomplete list, or numbers that are not bytes.
     """
-    text = blank(_ALL, blank(_CAST, blank(COMMENT, text)))
+    code = blank(_CAST, blank(COMMENT, text))
+    text = blank(_ALL, code)
     indexes = _INDEX.findall(text)
     if indexes and indexes == [str(number) for number in range(len(indexes))]:
         text = blank(_INDEX, text)
@@ -209,7 +212,8 @@ def read_numbers(text: str) -> Input | None:
         _NUMBER.match(item) or _CUT.match(item) or _HEX_NUMBER.fullmatch(item) for _, item in items
     ):
         return None
-    if begin and not _BEFORE_LIST.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:
+    plain = _BEFORE_LIST.fullmatch(code, 0, begin) and _TAIL.fullmatch(code, end)
+    if begin and not plain and len(items) < LEAST_LABELLED:
         return None
     if _is_hex(items):
         return _hex_list(text, items)

@@ -22,6 +22,7 @@ _LABELLED = re.compile(  # bytes and, two columns after them, words that cannot 
     rf"^([ \t]*(?:[{DIGITS}]{{2}} )*[{DIGITS}]{{2}})[ \t]{{2,}}(?![{DIGITS}]+(?!\S))(?=[A-Za-z]\S\S|[^\w\s])[^\n]+$",
     re.MULTILINE,
 )
+_JOINED = "lines end in the middle of a byte; they were joined"
 _CONTINUATION = re.compile(r"\\(?=[ \t]*(?:\n|\Z))")
 
 
@@ -38,8 +39,10 @@ def read_plain(text: str) -> Input:
     try:
         data = bytes.fromhex(digits)
     except ValueError:
-        if (bare := _without_labels(text)) != text and len((labelled := read_plain(bare)).data) >= LEAST_LABELLED:
-            return replace(labelled, note="the text after the bytes of each line was skipped")
+        if (bare := _without_labels(text)) != text:
+            labelled = read_plain(bare)
+            if len(labelled.data) >= LEAST_LABELLED and labelled.note != _JOINED:
+                return replace(labelled, note="the text after the bytes of each line was skipped")
         data, note = _join_lines(text, digits)
     if prefix and bare.count(prefix) + bare.count(prefix.upper()) != len(data):
         raise _unprefixed(bare, prefix)
@@ -87,7 +90,7 @@ def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
     if not wrapped or sum(map(len, words)) % 2 or len(words[-1]) > len(words[0]):
         odd = next(word for word in re.finditer(r"\S+", digits) if len(word[0]) % 2)
         raise wrong(text, odd.start(), f"{plural(len(odd[0]), 'hex digit')}, an odd number,")
-    return bytes.fromhex("".join(words)), "lines end in the middle of a byte; they were joined"
+    return bytes.fromhex("".join(words)), _JOINED
 
 
 def _unprefixed(text: str, prefix: str) -> Misuse:

@@ -43,18 +43,17 @@ def encoding_of(raw: bytes) -> str:
 def clean(text: str) -> str:
     """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces.
 
-    The colours of a terminal are removed, because a dump has none in the middle of its columns. The markers of comments
-    are blanked if all lines have them.
+    The colours of a terminal are removed, because a dump has none in the middle of its columns.
     """
     text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    text = _without_comments(text)
     if ">" not in text:
         return text
     return blank(_QUOTED_BINARY if "<<" in text else _QUOTING, text)
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """The markers of comments blanked if all lines have them."""
     first = _COMMENTED.match(text)
     if first is None:
         return text

@@ -133,6 +133,29 @@ def test_waiting_requests_take_the_memory_of_their_bytes_and_are_decoded_again(
         assert (frame.request.value, frame.request.decoded.clean) == (value, True)
 
 
+def test_a_state_neither_decodes_waiting_requests_nor_keeps_them_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_UNHEARD_DECODED_BYTES", 0)
+    calls = [produce(number) for number in range(50)]
+    conversation = wirekit.Conversation("kafka", in_time=True)
+    for request_frame, _ in calls:
+        (frame,) = conversation.receive("client", request_frame, time_us=1)
+        assert isinstance(frame, Frame)
+        frame.messages = []
+    with monkeypatch.context() as without:
+        without.setattr("wirekit.conversation.events.decode_bytes", None)
+        state = conversation.state()
+        assert {frame.schema for frame in conversation.requests} == {"kafka.produce.request.v0"}
+    continued = wirekit.Conversation("kafka", in_time=True)
+    tracemalloc.start()
+    try:
+        continued.restore(state)
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < 2 * sum(len(request_frame) for request_frame, _ in calls)
+    assert [frame.value for frame in continued.requests] == [frame.value for frame in conversation.requests]
+
+
 def test_a_request_with_a_failed_check_stays_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_UNHEARD_DECODED_BYTES", 0)
     conversation = wirekit.Conversation("kafka", in_time=True)

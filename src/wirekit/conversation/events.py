@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.engine import Decoded, decode_bytes
-from wirekit.registry import registry
+from wirekit.registry import Schema, registry
 from wirekit.values import to_json
+from wirekit.wire.stream import Decrypt, Limits
 
 SIDES = ("client", "server")
 OTHER_SIDES = {"client": "server", "server": "client"}
@@ -99,6 +99,16 @@ class Undeclared(str):
     __slots__ = ()
 
 
+class _Reading(NamedTuple):
+    """What decodes the bytes of a frame again."""
+
+    schema: Schema
+    context: Mapping[str, Any]
+    limits: Limits
+    offset: int
+    decrypt: Decrypt | None
+
+
 @dataclass(slots=True)
 class Frame:
     """A frame of a conversation.
@@ -128,22 +138,32 @@ class Frame:
     reason: str | None = None
     messages: list[Message] = field(default_factory=list)
     announced: int = 0
-    _decode: Callable[[], Decoded] | None = field(default=None, init=False, repr=False, compare=False)
+    _released: _Reading | None = field(default=None, init=False, repr=False, compare=False)
 
     def release(self) -> None:
         """Drops ``decoded`` if it is clean, to save memory; the next access decodes ``data`` again."""
         decoded = self.decoded
         if decoded.clean:
-            again = registry[decoded.schema], self.data, decoded.context, decoded.limits, decoded.offset
-            self._decode = partial(decode_bytes, *again, None, decoded.decrypt)
+            schema = registry[decoded.schema]
+            self._released = _Reading(schema, decoded.context, decoded.limits, decoded.offset, decoded.decrypt)
             del self.decoded
+
+    @property
+    def reading(self) -> tuple[str, Mapping[str, Any], Limits]:
+        """The key, the context and the limits of ``decoded``; known without decoding again."""
+        released = self._released
+        if released is None:
+            return self.decoded.schema, self.decoded.context, self.decoded.limits
+        return released.schema.key, released.context, released.limits
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:  # only called for an attribute that is missing
-            if name != "decoded" or self._decode is None:
+            if name != "decoded" or self._released is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            self.decoded, self._decode = self._decode(), None
+            schema, context, limits, offset, decrypt = self._released
+            self.decoded = decode_bytes(schema, self.data, context, limits, offset, decrypt=decrypt)
+            self._released = None
             return self.decoded
 
     @property
@@ -154,7 +174,7 @@ class Frame:
     @property
     def schema(self) -> str:
         """The key that decoded it."""
-        return self.decoded.schema
+        return self.reading[0]
 
     @property
     def value(self) -> Any:

@@ -106,9 +106,10 @@ class Conversation:
         for pair, (side, offset, data, time_us, key, context, most, description, announced) in state["requests"]:
             limits = replace(self.limits, frame=most)
             decoded = self._decoded(data, key, context, offset, limits)
-            self.dialogue.requests[pair] = Frame(
+            frame = self.dialogue.requests[pair] = Frame(
                 self.protocol.name, side, offset, data, time_us, decoded, Description(*description), announced=announced
             )
+            frame.release()
         self.dialogue.requests.one_sided = state.get("one_sided") is True
         self.dialogue.restore(state["dialogue"])
 
@@ -514,17 +515,16 @@ def _announced(begin: Heading, data: bytes | bytearray, key: str, limits: Limits
 
 def _stored(frame: Frame) -> list[Any]:
     """The plain values from which a request is restored."""
-    decoded, description = frame.decoded, frame.description
-    limit = decoded.limits.frame
+    key, context, limits = frame.reading
     return [
         frame.side,
         frame.offset,
         frame.data,
         frame.time_us,
-        decoded.schema,
-        decoded.context,
-        limit,
-        list(description),
+        key,
+        context,
+        limits.frame,
+        list(frame.description),
         frame.announced,
     ]
 

@@ -209,7 +209,14 @@ def test_what_tests_have_around_bytes(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["(0, 1, 2), out)", "[0, 1, 2].map(f)", "[0, 1, 2][1]", "'\\x00fg'::bytea"]
-    + ["c = f(g(7, 8), d)", "n = edges[BB].size()", "def f():\n    return Day(2)\n", "equal(f(), [258, 3])"],
+    + [
+        "c = f(g(7, 8), d)",
+        "n = edges[BB].size()",
+        "see=man:gpg-agent(1)",
+        "# useradd(8)",
+        "def f():\n    return Day(2)\n",
+        "equal(f(), [258, 3])",
+    ],
 )
 def test_what_changes_a_list_is_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
@@ -258,6 +265,8 @@ def test_strings_of_other_calls_are_no_base64() -> None:
     assert read_input(rb"base64.b64encode(b'\x00\x01abcdef')").data == b"\0\1abcdef"
     assert read_input(b"base64.b64encode(b'AAAABWhlbGxvIQ==')").form == "hex"
     assert read_input(b"b64 = encoded('hello')").form == "raw"
+    assert read_input(b"document_base64_encoding('UserData')").form == "raw"
+    assert read_input(b'base64.StdEncoding.DecodeString("AAEC")').data == b"\0\1\2"
     assert read_input(b'return _b64_decode(text).decode("utf8")').form == "raw"
     assert read_input(b"b2a_base64(digest())[:-1].decode('ascii')").form == "raw"
     assert read_input(b"print(unhexlify(text).split('ad'))").form == "raw"

@@ -22,7 +22,7 @@ _ALL = re.compile(r"[^\n]")
 _NO_ARGUMENTS = re.compile(r"\(\)")
 _BASE64 = re.compile(r"base_?64|b64|decode64|\batob\(", re.IGNORECASE)
 _HEX = re.compile(r"hex(?!lify)|unhexlify|decode16", re.IGNORECASE)
-_ENCODER = re.compile(r"encode|to_?hex", re.IGNORECASE)
+_ENCODER = re.compile(r"encode|encoding(?!\.)|to_?hex", re.IGNORECASE)
 _POSTGRES = re.compile(r"\s*+(?:[eE]'\\\\x(?P<escaped>[^']*+)'|'\\x(?P<cast>[^']*+)'(?=::))(?:::bytea)?\s*+;?\s*+")
 
 

@@ -213,7 +213,9 @@ def read_numbers(text: str) -> Input | None:
     ):
         return None
     plain = _BEFORE_LIST.fullmatch(code, 0, begin) and _TAIL.fullmatch(code, end)
-    if begin and not plain and len(items) < LEAST_LABELLED:
+    # The section of a manual, an argument: gpg-agent(1)
+    numbered = bracket == "(" and len(items) == 1 and items[0][1].isdecimal() and code[begin - 2 : begin - 1].isalpha()
+    if begin and (numbered or not plain) and len(items) < LEAST_LABELLED:
         return None
     if _is_hex(items):
         return _hex_list(text, items)

@@ -156,6 +156,31 @@ def test_a_state_neither_decodes_waiting_requests_nor_keeps_them_decoded(monkeyp
     assert [frame.value for frame in continued.requests] == [frame.value for frame in conversation.requests]
 
 
+def lookup(number: int) -> tuple[bytes, bytes]:
+    asked = {"request_id": number, "topic": "persistent://public/default/t"}
+    found = {"request_id": number, "response": "Connect", "brokerServiceUrl": "pulsar://b:6650"}
+    commands = (
+        {"type": "LOOKUP", "lookupTopic": asked},
+        {"type": "LOOKUP_RESPONSE", "lookupTopicResponse": found},
+    )
+    request_frame, response_frame = (wirekit.encode("pulsar.frame", {"command": each}) for each in commands)
+    return request_frame, response_frame
+
+
+def test_calls_beside_a_request_that_waits_do_not_decode_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_DECODED_BYTES", 0)
+    conversation = wirekit.Conversation("pulsar", started=False)
+    (first,) = conversation.receive("client", lookup(0)[0])
+    with monkeypatch.context() as without:
+        without.setattr("wirekit.conversation.events.decode_bytes", None)
+        for number in range(1, 4):
+            for side, data in zip(("client", "server"), lookup(number), strict=True):
+                conversation.receive(side, data)
+    assert conversation.requests == [first]
+    assert isinstance(first, Frame)
+    assert first.value == wirekit.decode(lookup(0)[0], "pulsar.frame").value
+
+
 def test_a_request_with_a_failed_check_stays_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_UNHEARD_DECODED_BYTES", 0)
     conversation = wirekit.Conversation("kafka", in_time=True)

@@ -142,8 +142,7 @@ class Frame:
 
     def release(self) -> None:
         """Drops ``decoded`` if it is clean, to save memory; the next access decodes ``data`` again."""
-        decoded = self.decoded
-        if decoded.clean:
+        if self._released is None and (decoded := self.decoded).clean:
             schema = registry[decoded.schema]
             self._released = _Reading(schema, decoded.context, decoded.limits, decoded.offset, decoded.decrypt)
             del self.decoded

@@ -173,7 +173,8 @@ class Frame:
     @property
     def schema(self) -> str:
         """The key that decoded it."""
-        return self.reading[0]
+        released = self._released
+        return self.decoded.schema if released is None else released.schema.key
 
     @property
     def value(self) -> Any:

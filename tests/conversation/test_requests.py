@@ -158,10 +158,10 @@ def test_a_state_neither_decodes_waiting_requests_nor_keeps_them_decoded(monkeyp
 
 def lookup(number: int) -> tuple[bytes, bytes]:
     asked = {"request_id": number, "topic": "persistent://public/default/t"}
-    found = {"request_id": number, "response": "Connect", "brokerServiceUrl": "pulsar://b:6650"}
+    broker = {"request_id": number, "response": "Connect", "brokerServiceUrl": "pulsar://b:6650"}
     commands = (
         {"type": "LOOKUP", "lookupTopic": asked},
-        {"type": "LOOKUP_RESPONSE", "lookupTopicResponse": found},
+        {"type": "LOOKUP_RESPONSE", "lookupTopicResponse": broker},
     )
     request_frame, response_frame = (wirekit.encode("pulsar.frame", {"command": each}) for each in commands)
     return request_frame, response_frame

@@ -279,13 +279,14 @@ def reopenable(path: str) -> Iterator[str]:
 
     from wirekit.capture.files.content import copying
 
-    with ExitStack() as kept:
-        with copying(), ExitStack() as unfinished:  # which closes, and writes once more, if the copy does not fit
+    with ExitStack() as stack:
+        # A copy that does not fit is closed inside ``copying``, because closing writes again, and fails again.
+        with copying(), ExitStack() as unfinished:
             copy = unfinished.enter_context(tempfile.NamedTemporaryFile(prefix="wirekit_"))
             with source:
                 shutil.copyfileobj(source, copy)
             copy.flush()
-            kept.push(unfinished.pop_all())
+            stack.push(unfinished.pop_all())
         yield copy.name
 
 

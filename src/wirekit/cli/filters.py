@@ -106,7 +106,10 @@ class Selection:
 
     @property
     def by_columns(self) -> bool:
-        """Whether columns can select the frames: the numbers of connections, and other columns, need objects."""
+        """Whether columns can select the frames.
+
+        Objects number the connections (``links``) and have the columns of ``where``.
+        """
         return not self.links and self.where is None
 
     def wants(self, each: Numbered) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,15 +22,18 @@ COLUMNS = {"topic": "topic", "group": "group_id", "client": "client"}
 
 
 class Selected:
-    """The frames of a capture that match; it counts their names for the message if none does.
+    """The frames of a capture that match.
+
+    Attributes:
+        selection: the conditions.
+        names: the counts of all frames, for the message if none matches.
 
     Args:
         selection: the conditions; ``by_columns`` must be true.
-        names: counts the frames of the capture.
     """
 
-    def __init__(self, selection: Selection, names: Names) -> None:
-        self.selection, self.names = selection, names
+    def __init__(self, selection: Selection) -> None:
+        self.selection, self.names = selection, Names(selection)
         self._facts: dict[str, ConnectionFacts] = {}  # of connections with a call that waits
 
     def wants(self, writer: Writer, path: str, link: Link, item: Item | None) -> bool:
@@ -55,7 +60,10 @@ class Selected:
         return self.selection.wants(each)
 
     def among(self, assembly: Assembly) -> NDArray[np.bool_]:
-        """For each frame of a window's index, whether it matches; those that columns do not report do not count."""
+        """For each frame of a window's index, whether it matches.
+
+        For a frame that columns do not report, the result means nothing.
+        """
         index, facts, selection = assembly.index, assembly.facts, self.selection
         request, times = index.request, index.time
         first = np.where(request >= 0, request, np.arange(request.size))  # of the call
@@ -73,47 +81,40 @@ class Selected:
         if selection.slower_us is not None:
             wanted &= (request >= 0) & (times - times[first] > selection.slower_us)
         if selection.errors:
-            wanted &= _failed(assembly)
-        if selection.topics:
-            names = _Texts(assembly, "topic")
-            fits = names.having(np.array([selection.wants_topic(text) for text in names.texts], bool))
+            wanted &= _failed(assembly, first)
+        texts = {kind: _Texts(assembly, column, first) for kind, column in COLUMNS.items() if kind in self.names.kinds}
+        if topics := texts.get("topic"):
+            fits = topics.having(np.array([selection.wants_topic(text) for text in topics.texts], bool))
             wanted &= fits | fits[first]
-        if selection.groups:
-            names = _Texts(assembly, "group_id")
-            fits = np.array([*(selection.wants_group(text) for text in names.texts), False])
-            wanted &= fits[names.first_of(first)]
-        if selection.clients:
-            wanted &= self._of_clients(assembly, first)
-        self._count(assembly, first)
+        if groups := texts.get("group"):
+            fits = np.array([*(selection.wants_group(text) for text in groups.texts), False])
+            wanted &= fits[groups.first_number]
+        if clients := texts.get("client"):
+            by_name = np.array([*(selection.wants_client(text) for text in clients.texts), False])
+            by_address = np.zeros(index.odd.size, bool)
+            by_address[assembly.flows] = [selection.wants_address(address) for address in assembly.ends[0]]
+            wanted &= by_name[clients.first_number] | by_address[index.connection]
+        self._count(assembly, texts)
         return wanted
 
-    def _of_clients(self, assembly: Assembly, first: NDArray[np.int64]) -> NDArray[np.bool_]:
-        names, selection = _Texts(assembly, "client"), self.selection
-        by_name = np.array([*(selection.wants_client(text) for text in names.texts), False])
-        by_address = np.zeros(assembly.index.odd.size, bool)
-        by_address[assembly.flows] = [selection.wants_address(address) for address in assembly.ends[0]]
-        return np.asarray(by_name[names.first_of(first)] | by_address[assembly.index.connection])
-
-    def _count(self, assembly: Assembly, first: NDArray[np.int64]) -> None:
+    def _count(self, assembly: Assembly, texts_by_kind: dict[str, _Texts]) -> None:
         """Counts the frames, the connections that end here, and the names."""
         frames, facts, names = assembly.frames, assembly.facts, self.names
         names.frames += frames.size
         names.connections += assembly.whole.size
-        for kind in names.kinds:
-            if kind == "API":
-                names.count(kind, dict(zip(facts.apis, _how_many(facts.api[frames], len(facts.apis)), strict=True)))
-                continue
-            texts = _Texts(assembly, COLUMNS[kind])
-            number = texts.in_frames(frames, first) if kind == "topic" else texts.first_of(first)[frames]
+        if "API" in names.kinds:
+            names.count("API", dict(zip(facts.apis, _how_many(facts.api[frames], len(facts.apis)), strict=True)))
+        for kind, texts in texts_by_kind.items():
+            number = texts.in_frames(frames) if kind == "topic" else texts.first_number[frames]
             names.count(kind, dict(zip(texts.texts, _how_many(number, len(texts.texts)), strict=True)))
 
 
-def _failed(assembly: Assembly) -> NDArray[np.bool_]:
+def _failed(assembly: Assembly, first: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether a frame has an error or a failed check."""
     failed = np.zeros(assembly.index.kind.size, bool)
     failed[[frame for frame, _ in assembly.checks]] = True
-    names = _Texts(assembly, "error")
-    return failed | names.having(np.ones(len(names.texts), bool))
+    errors = _Texts(assembly, "error", first)
+    return failed | errors.having(np.ones(len(errors.texts), bool))
 
 
 def _how_many(numbers: NDArray[np.int64], size: int) -> list[int]:
@@ -127,9 +128,15 @@ class _Texts:
 
     Attributes:
         texts: the different values.
+
+    Args:
+        assembly: the window.
+        column: the name of the column.
+        first: for each frame, the first frame of its call.
     """
 
-    def __init__(self, assembly: Assembly, column: str) -> None:
+    def __init__(self, assembly: Assembly, column: str, first: NDArray[np.int64]) -> None:
+        self._first = first
         places: dict[str, int] = {}
         self._size = assembly.index.kind.size
         self._rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # frames, and the number of their text
@@ -151,14 +158,15 @@ class _Texts:
             having[frames[wanted[number]]] = True
         return having
 
-    def first_of(self, first: NDArray[np.int64]) -> NDArray[np.int64]:
+    @cached_property
+    def first_number(self) -> NDArray[np.int64]:
         """For each frame, the number of its first text, or else of the first frame of its call; -1 for none."""
         first_number = np.full(self._size, -1, np.int64)
         for frames, number in reversed(self._rows):
             first_number[frames[::-1]] = number[::-1]
-        return np.where(first_number < 0, first_number[first], first_number)
+        return np.where(first_number < 0, first_number[self._first], first_number)
 
-    def in_frames(self, frames: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    def in_frames(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the different texts of each frame, or else of the first frame of its call, in any order."""
         none = np.zeros(0, np.int64)
         pairs = np.concatenate([none, *(of * len(self.texts) + number for of, number in self._rows)])
@@ -166,5 +174,5 @@ class _Texts:
         shown = np.zeros(self._size, np.int64)
         shown[frames] = 1
         without = np.setdiff1d(frames, of)
-        times = shown + np.bincount(first[without], minlength=self._size)
+        times = shown + np.bincount(self._first[without], minlength=self._size)
         return np.repeat(number, times[of])

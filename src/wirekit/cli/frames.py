@@ -222,16 +222,17 @@ def _listed_by_columns(
     files: tuple[Input, ...], choice: Choice, selection: Selection, *, strict: bool, allow_cut: bool
 ) -> int | None:
     """Prints the frames that match, one per line; None if objects must read the capture."""
+    from wirekit.cli.filters_columns import Selected
     from wirekit.cli.frames_columns import FrameWindows
 
-    path, names = files[0].name, Names(selection)
+    path, selected = files[0].name, Selected(selection) if selection.active else None
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
-        windows = FrameWindows(files, choice, complaints.take, selection, names)
+        windows = FrameWindows(files, choice, complaints.take, selected)
         if not windows.read():
             return None
     status = complaints.status | windows.status
-    if selection.active and not windows.shown:
-        say(f"{path}: no frame matches; {names.text()}")
+    if selected is not None and not windows.shown:
+        say(f"{path}: no frame matches; {selected.names.text()}")
         return status
     skipped = windows.summary.total().skipped
     return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)

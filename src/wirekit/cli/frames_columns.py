@@ -1,4 +1,4 @@
-"""Prints the frames of a capture as JSON lines: columns cut and pair all frames of a window, then each is decoded."""
+"""Prints the frames of a capture as JSON lines: columns cut, pair and select them; then each is decoded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.common import print_line
-from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_lines import frame_line, line_head, line_of
-from wirekit.cli.selected_names import Names
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes
@@ -40,7 +38,7 @@ class FrameWindows(Windows[str]):
     Args:
         files, choice: as for ``Windows``.
         take: called with each item that objects read and that matches, None for the end of a connection.
-        selection, names: as for ``Selected``.
+        selected: selects the frames; None for all.
     """
 
     def __init__(
@@ -48,13 +46,11 @@ class FrameWindows(Windows[str]):
         files: tuple[Input, ...],
         choice: Choice,
         take: Callable[[Link, Item | None], None],
-        selection: Selection,
-        names: Names,
+        selected: Selected | None = None,
     ) -> None:
-        super().__init__(files, choice, ROWS)
+        super().__init__(files, choice, ROWS, selected=selected)
         self.bad: Counter[str] = Counter()
         self.shown = 0
-        self._selected = Selected(selection, names) if selection.active else None
         self._take_item = take
         self._path = files[0].name
         self._parts: list[FrameLines] = []
@@ -68,8 +64,6 @@ class FrameWindows(Windows[str]):
 
     def take(self, link: Link, item: Item | None) -> Iterable[str]:
         """Handles an item that objects read (None for the end of a connection); returns the line of a frame."""
-        if self._selected is not None and not self._selected.wants(self, self._path, link, item):
-            return ()
         self._take_item(link, item)
         if not isinstance(item, Frame):
             self.shown += item is not None

@@ -138,7 +138,6 @@ def command(
 def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
     """The messages of a capture."""
     complaints = Complaints.of(parts[0], choice, allow_cut=allow_cut)
-    names = Names(selection)
 
     def take(link: Link, item: Item | None) -> list[Message]:
         complaints.take(link, item)
@@ -149,18 +148,20 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
 
     files = inputs_by_columns(parts, road) if selection.by_columns else None
     if files is not None:
+        from wirekit.cli.filters_columns import Selected
         from wirekit.cli.messages_columns import MessageWindows
 
-        windows = MessageWindows(files, choice, take, show, selection, names)
+        selected = Selected(selection) if selection.active else None
+        windows = MessageWindows(files, choice, take, show, selected)
         with complaints:
             if windows.read():
-                if selection.active and not windows.shown:
-                    say(f"{parts[0]}: no message matches; {names.text()}")
+                if selected is not None and not windows.shown:
+                    say(f"{parts[0]}: no message matches; {selected.names.text()}")
                 return complaints.status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
-    shown = 0
+    names, shown = Names(selection), 0
     items = numbered(followed, describe=selection.active)
     with complaints:
         for each in names.counted(items) if selection.active else items:

@@ -13,9 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.links import Choice, Item, Link
-from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
-from wirekit.cli.selected_names import Names
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input
@@ -39,7 +37,7 @@ class MessageWindows(Windows[Message]):
         take: called with each item that objects read and that matches, None for the end of a connection; returns the
             messages in it.
         show: shows messages.
-        selection, names: as for ``Selected``.
+        selected: selects the frames of the messages; None for all.
     """
 
     def __init__(
@@ -48,16 +46,13 @@ class MessageWindows(Windows[Message]):
         choice: Choice,
         take: Callable[[Link, Item | None], Iterable[Message]],
         show: Show,
-        selection: Selection,
-        names: Names,
+        selected: Selected | None = None,
     ) -> None:
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
         table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details))
-        super().__init__(files, choice, table.schema, table)
+        super().__init__(files, choice, table.schema, table, selected=selected)
         self._take_item, self._show = take, show
         self._path = files[0].name
-        self._selection = selection
-        self._selected = Selected(selection, names) if selection.active else None
         self.shown = 0
 
     def assembly(self, *arguments: Any) -> Assembly:
@@ -66,8 +61,6 @@ class MessageWindows(Windows[Message]):
 
     def take(self, link: Link, item: Item | None) -> Iterable[Message]:
         """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
-        if self._selected is not None and not self._selected.wants(self, self._path, link, item):
-            return ()
         return self._take_item(link, item)
 
     def show(self, rows: pa.Table, items: list[tuple[int, Message]]) -> None:

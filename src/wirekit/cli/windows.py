@@ -15,6 +15,7 @@ import pyarrow as pa
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.common import say
+from wirekit.cli.filters_columns import Selected
 from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
@@ -44,14 +45,24 @@ class Windows(Writer, Generic[T]):
         choice: the choice of protocols.
         rows: the schema of the batches of rows, with the column ``time``.
         table: the table of the rows, if they are rows of a table.
+        selected: the items to show of those that objects read; None for all.
     """
 
     assembly: Callable[..., Assembly] = Assembly
     """Makes the batches of rows."""
 
-    def __init__(self, files: tuple[Input, ...], choice: Choice, rows: pa.Schema, table: Table | None = None) -> None:
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        rows: pa.Schema,
+        table: Table | None = None,
+        *,
+        selected: Selected | None = None,
+    ) -> None:
         super().__init__(Job(files, choice.protocol, choice.ports), Summary(), {})
         self.status = 0
+        self._selected = selected
         self._shown = {} if table is None else {table.name: table}
         self._schema = rows
         self._rows: list[pa.RecordBatch] = []
@@ -61,7 +72,11 @@ class Windows(Writer, Generic[T]):
 
     @abstractmethod
     def take(self, link: Link, item: Item | None) -> Iterable[T]:
-        """Handles an item that objects read (None for the end of a connection); returns the things to show for it."""
+        """Handles an item that objects read and that matches (None for the end of a connection).
+
+        Returns:
+            The things to show for it.
+        """
 
     @abstractmethod
     def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
@@ -124,6 +139,8 @@ class Windows(Writer, Generic[T]):
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
+        if self._selected is not None and not self._selected.wants(self, name, link, item):
+            return super().item(name, link, item)
         time_us = item.time_us if isinstance(item, Frame) else None
         self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
         return super().item(name, link, item)

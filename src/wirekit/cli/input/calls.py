@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from wirekit.cli.input.encoded import from_base64
-from wirekit.cli.input.text import Input, blank
+from wirekit.cli.input.text import ANY_COMMENT, Input, blank
 
-_REMARK = r"(?:#|//)[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"  # a comment
-_SPACE = rf"(?:\s|{_REMARK})*+"
+_SPACE = rf"(?:\s|{ANY_COMMENT})*+"
 _STRING = r"""b?(?:'[^'\n]*+'|"[^"\n]*+")"""
 _CALL = re.compile(
     rf"""\s*+(?:[^'"\n]{{0,200}}=\s*+)?[^'"\n]{{0,200}}?\({_SPACE}(?:<<{_SPACE})?(?P<strings>(?:{_STRING}{_SPACE}\+?{_SPACE})++)(?:>>\s*+)?"""
@@ -16,7 +15,7 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 _PARTS = re.compile(
-    rf"(?P<before>b?(?P<quote>['\"]))(?P<text>(?:(?!(?P=quote)).)*+)(?P=quote)|{_REMARK}|[\s+]", re.IGNORECASE
+    rf"(?P<before>b?(?P<quote>['\"]))(?P<text>(?:(?!(?P=quote)).)*+)(?P=quote)|{ANY_COMMENT}|[\s+]", re.IGNORECASE
 )
 _ALL = re.compile(r"[^\n]")
 _NO_ARGUMENTS = re.compile(r"\(\)")

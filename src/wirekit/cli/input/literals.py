@@ -7,7 +7,7 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from wirekit.cli.input.cutting import shows
-from wirekit.cli.input.text import COMMENT, Input, blank, wrong, wrong_in_line
+from wirekit.cli.input.text import ANY_COMMENT, COMMENT, Input, blank, wrong, wrong_in_line
 
 _ESCAPE = (
     r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]{1,2}\}|u00[0-7][0-9a-fA-F]"
@@ -19,8 +19,7 @@ _BRACED = re.compile(r"\\(?:x\{|u00)([0-9a-fA-F]{1,2})\}?")  # of Perl, JSON
 _OCTAL = re.compile(r"\\[0-7]+")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n\0]|{_ESCAPE})*+'|"(?:[^"\\\n\0]|{_ESCAPE})*+")""")
-_REMARK = r"(?:#|//)[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"  # a comment
-_SPACE = rf"(?:\s|\\\n|{_REMARK})*+"
+_SPACE = rf"(?:\s|\\\n|{ANY_COMMENT})*+"
 _JOINT = re.compile(rf"{_SPACE}(?P<operator>[,+&]|<>|\.\.?(?!\.))?{_SPACE}")
 _QUOTE = re.compile(r"(?:b|\$)?['\"]")
 _ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F{]|u00|[0-7]{3}|0\\)")  # the beginning of a string

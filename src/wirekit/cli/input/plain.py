@@ -17,7 +17,7 @@ _CLOSING = re.compile(r" ?;?(?: ?(?:\w+ )+= ?\d+ ?;)?")  # xxd -i gives the leng
 _ONE_DIGIT = re.compile(r"0[xX]([0-9A-Fa-f])(?![0-9A-Fa-f])")
 _DATABASE = re.compile(rf"\A\s*(?:[xX](?=')|\\x(?=[{DIGITS}]{{4,}}\s*\Z))")  # X'17ca' of SQL, \x17ca of PostgreSQL
 _BYTES_PREFIX = re.compile(r"\A(\s*)[bB](?=['\"])")
-_REMARK = re.compile(r"(?:#|//)[^\n]*")
+_LINE_COMMENT = re.compile(r"(?:#|//)[^\n]*")
 _LABELLED = re.compile(  # bytes and, two columns after them, words that cannot be damaged bytes
     rf"^([ \t]*(?:[{DIGITS}]{{2}} )*[{DIGITS}]{{2}})[ \t]{{2,}}(?![{DIGITS}]+(?!\S))(?=[A-Za-z]\S\S|[^\w\s])[^\n]+$",
     re.MULTILINE,
@@ -53,7 +53,7 @@ def read_plain(text: str) -> Input:
 
 def _without_labels(text: str) -> str:
     """Comments blanked; if there are none, what follows the bytes of each line two columns further on."""
-    if (bare := blank(_REMARK, text)) != text:
+    if (bare := blank(_LINE_COMMENT, text)) != text:
         return bare
     return _LABELLED.sub(lambda line: line[1].ljust(len(line[0])), text)
 

@@ -9,6 +9,8 @@ from wirekit.errors import Misuse
 
 DIGITS = "0123456789abcdefABCDEF"
 COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
+ANY_COMMENT = r"(?:#|//)[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+"""A pattern of comments in programs and scripts, to be a part of others."""
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)  # of Markdown
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)

@@ -154,9 +154,10 @@ strict_option = click.option("--strict", is_flag=True, help="Treat a failed chec
 
 @contextmanager
 def interruption() -> Iterator[None]:
-    """Raises ``KeyboardInterrupt`` for an error after Ctrl-C.
+    """Replaces an error that follows Ctrl-C by ``KeyboardInterrupt``.
 
-    DuckDB wraps the interruption of a table that it scans, and pyspark calls Java while an interrupted call ends.
+    DuckDB wraps the interruption of a table that it scans. pyspark calls Java while an interrupted call ends, and that
+    call fails.
     """
     handler = signal.getsignal(signal.SIGINT)
     interrupted = False

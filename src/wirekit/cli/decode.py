@@ -211,7 +211,7 @@ def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show
 
 
 def _name_other(schema: str, data: bytes) -> None:
-    """Reports the protocol, or the size before them, with which bytes decode that do not by the user's schema."""
+    """Names another protocol by which the bytes decode, or a size to put before them, if the user's schema fails."""
     if other := other_protocol(schema, data):
         say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
     elif hint := missing_size(data):

@@ -59,7 +59,7 @@ class Names:
                 self.count(kind, dict.fromkeys(names_by_kind[kind], 1))
 
     def count(self, kind: str, times: Mapping[str | None, int]) -> None:
-        """Counts names of a kind, each some times; not the names None and ""."""
+        """Adds counts of names of a kind; None and "" do not count."""
         names = self._names[kind]
         for name, number in times.items():
             if name and number and (name in names or len(names) < MOST_COUNTED):

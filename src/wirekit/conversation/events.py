@@ -100,7 +100,7 @@ class Undeclared(str):
 
 
 class _Reading(NamedTuple):
-    """What decodes the bytes of a frame again."""
+    """The arguments with which the bytes of a frame are decoded again."""
 
     schema: Schema
     context: Mapping[str, Any]

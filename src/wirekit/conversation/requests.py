@@ -20,8 +20,8 @@ LEAST_UNHEARD_US = 100_000
 and one of the others are exceeded, the capture probably holds one direction only."""
 MOST_DECODED_BYTES = 1 << 20
 MOST_UNHEARD_DECODED_BYTES = 1 << 16
-"""The number of bytes in waiting requests from which on a request stays decoded only until the next one; and before the
-other side has sent anything."""
+"""If the waiting requests have more bytes than that, each of them stays decoded only until the next request. The second
+limit applies before the other side has sent anything."""
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):

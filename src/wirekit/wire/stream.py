@@ -417,9 +417,10 @@ class Reader:
     def span(
         self, start: int, kind: str, *names: str | int, depth: int | None = None, bits: tuple[Any, Any] = (None, None)
     ) -> None:
-        """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names.
+        """Adds the span of a field, from ``start`` to the current position.
 
-        ``bits`` are the lowest bit of a bit field in the number there, and its width.
+        The path of the field is the first ``depth`` parts of the current path, and then ``names``. For a bit field,
+        ``bits`` are its lowest bit in the number, and its width.
         """
         spans = self.session.spans
         if spans is not None:

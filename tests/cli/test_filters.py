@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.net.building import ethernet, ipv4, ipv6, packet, pcap, tcp
-from wirekit import encode
+from wirekit import decode, encode
+from wirekit.capture.links import Link
 from wirekit.cli import group
+from wirekit.cli.filters import Selection, decided
+from wirekit.cli.numbered import NOTHING, Numbered
+from wirekit.cli.where import AT_ONCE, where_frames
+from wirekit.conversation import Description, Frame
 
 JMQ4 = "jmq4-consume.pcap"
 PULSAR = "pulsar-consume.pcap"
 KAFKA = "kafka-0.9.0.1-2-produce.pcapng"
+LINK = Link("c:1>s:2#0", "c:1", "s:2", 0, True)
 
 Line = dict[str, Any]
 
@@ -290,3 +296,19 @@ def test_names_are_listed_if_nothing_matches(fixtures: Path) -> None:
     result = run("messages", path, "--topic", "nothing")
     assert result.stdout == ""
     assert f"{complaint.replace('frame', 'message', 1)}; topics: " in result.stderr
+
+
+def test_frames_that_do_not_match_are_not_collected() -> None:
+    """Memory stays flat however rarely a frame matches; with an expression, at most ``AT_ONCE`` items wait."""
+    read = 0
+
+    def items() -> Iterator[Numbered]:
+        nonlocal read
+        for read in range(1, 3 * AT_ONCE):
+            frame = Frame("jmq4", "client", 0, b"", 0, decode(b"", "jmq4.frame"), Description())
+            yield Numbered(LINK, frame, 1, read, NOTHING)
+
+    for where, ahead in ((None, 1), (where_frames("length > 0"), AT_ONCE)):
+        for number, (each, matches) in enumerate(decided(items(), Selection(apis=("none",)), where, live=False)):
+            assert number < each.frame <= read <= number + ahead
+            assert not matches

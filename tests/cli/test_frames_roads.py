@@ -156,7 +156,14 @@ def test_a_large_capture_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "options", [["--connection", "1"], ["--where", "true"], ["--output", "table"], ["--follow", "1"]]
+    "options",
+    [
+        ["--connection", "1"],
+        ["--where", "true"],
+        ["--output", "table"],
+        ["--follow", "1"],
+        ["--follow", "10.23.45.67:51234>10.1.1.1:50088#0"],
+    ],
 )
 def test_numbers_of_connections_and_frames_are_for_objects(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(road, "captured")

@@ -106,11 +106,8 @@ class Selection:
 
     @property
     def by_columns(self) -> bool:
-        """Whether columns can select the frames.
-
-        Objects number the connections (``links``) and have the columns of ``where``.
-        """
-        return not self.links and self.where is None
+        """Whether columns can select the frames, without ``where``: only objects number the connections."""
+        return all(">" in name for name in self.links)
 
     def wants(self, each: Numbered) -> bool:
         """Whether a frame, or a range of bytes that is no frame, matches."""
@@ -168,7 +165,14 @@ class Selection:
 
 
 def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool) -> Iterator[Numbered]:
-    """The items that match, and the ends of connections.
+    """The items that match, and the ends of connections; the arguments are those of ``decided``."""
+    return (each for each, matches in decided(items, selection, where, live=live) if matches or each.item is None)
+
+
+def decided(
+    items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool
+) -> Iterator[tuple[Numbered, bool]]:
+    """All items, each with whether it matches; the end of a connection does not.
 
     Args:
         items: the items of a capture.
@@ -176,12 +180,12 @@ def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None,
         where: its expression over frames, or None.
         live: whether items arrive while they are captured, and should be passed on one by one.
     """
-    fitting = (each for each in items if each.item is None or selection.wants(each)) if selection.active else items
+    wanted = ((each, selection.wants(each)) for each in items)
     if where is None:
-        return iter(fitting)
-    from wirekit.cli.where import AT_ONCE, filtered
+        return wanted
+    from wirekit.cli.where import AT_ONCE, fitting
 
-    return filtered(fitting, where, at_once=1 if live else AT_ONCE)
+    return fitting(wanted, where, at_once=1 if live else AT_ONCE)
 
 
 def is_wrong(each: Numbered) -> bool:

@@ -75,6 +75,10 @@ class Selected:
         if selection.apis:
             fits = np.array([*(selection.wants_api(name) for name in facts.apis), False])
             wanted &= fits[facts.api] | fits[facts.api[first]]
+        if selection.links:
+            named = np.zeros(index.odd.size, bool)
+            named[assembly.flows] = [name in selection.links for name in assembly.names]
+            wanted &= named[index.connection]
         if selection.ids:
             numbers = [number for number in selection.ids if INT64.min <= number <= INT64.max]
             wanted &= facts.numbered & np.isin(index.number, numbers)

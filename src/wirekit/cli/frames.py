@@ -103,7 +103,8 @@ def command(
     selection = selection if follow is None else replace(selection, links=(follow,))
     statuses: list[int] = []
     for parts in parted:
-        if form == "json" and selection.by_columns and (files := inputs_by_columns(parts, road)) is not None:
+        by_columns = form == "json" and follow is None and selection.by_columns and selection.where is None
+        if by_columns and (files := inputs_by_columns(parts, road)) is not None:
             listed = _listed_by_columns(files, choice, selection, strict=strict, allow_cut=allow_cut)
             if listed is not None:
                 statuses.append(listed)

@@ -40,7 +40,7 @@ from wirekit.cli.common import (
     say,
 )
 from wirekit.cli.connections import show_connections
-from wirekit.cli.filters import Selection, chosen, selection_options
+from wirekit.cli.filters import Selection, decided, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
@@ -198,29 +198,36 @@ def _count(
     option needs objects.
     """
     selecting = selection.active
-    by_objects = selecting or collected is not None
+    by_objects = collected is not None or not selection.by_columns or selection.where is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
-    overview = Overview(parts[0], large=not whole)
-    small = whole and road == "auto" and size < LEAST_WITH_DETAILS
+    overview = Overview(parts[0], large=not whole, selecting=selecting)
+    small = whole and road == "auto" and (selecting or size < LEAST_WITH_DETAILS)
     if files and not by_objects and by_columns(size, "objects" if small else road):
-        from wirekit.cli.overview_columns import count_tables
+        from wirekit.cli.filters_columns import Selected
+        from wirekit.cli.overview_columns import Matching, count_tables
 
-        if count_tables(files, choice, summary, overview):
+        matching = Matching(Selected(selection)) if selecting else None
+        if count_tables(files, choice, summary, overview, matching):
+            if matching is not None and not matching.found and not summary.file(parts[0]).unread:
+                say(f"{parts[0]}: no frame matches; {matching.selected.names.text()}")
             if whole:
-                _add_details(parts, choice, overview)
+                _add_details(parts, choice, overview, rules=not selecting)
             return overview
     count = summary.file(parts[0])
     fitting: set[int] = set()
     judge = Judge() if whole and not selecting else None
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
-    items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=by_objects)
+    described = selecting or collected is not None
+    items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=described)
     names = Names(selection)
-    for each in chosen(rows.counting(names.counted(items) if selecting else items), selection, where, live=False):
-        rows.choose(each)
-        if selecting and each.item is None and each.connection not in fitting:
+    items = rows.counting(names.counted(items) if selecting else items)
+    for each, matches in decided(items, selection, where, live=False):
+        rows.decide(each, chosen=matches)
+        ends_counted = each.item is None and (each.connection in fitting or not selecting)
+        if not (matches or ends_counted):
             continue
         fitting.add(each.connection)
         count.count(each.link, each.item)
@@ -235,12 +242,13 @@ def _count(
     return overview
 
 
-def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
-    """Counts facts that the tables do not have."""
+def _add_details(parts: Parts, choice: Choice, overview: Overview, *, rules: bool) -> None:
+    """Counts facts that the tables do not have: the numbers of frames, and the broken rules if ``rules``."""
     judge = Judge()
     for each in numbered(follow(by_time(parts, _segments(parts, FileSummary())), choice), describe=False):
         overview.number(each)
-        overview.broken(each.link.protocol, judge.take(each.link, each.item))
+        if rules:
+            overview.broken(each.link.protocol, judge.take(each.link, each.item))
 
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:

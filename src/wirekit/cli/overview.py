@@ -81,10 +81,12 @@ class Overview:
     Args:
         file: the capture, as it was named; ids of connections depend on it.
         large: whether the numbers of frames and the broken rules, which no table has, are left out.
+        selecting: whether only some frames are counted; rules are not checked then.
     """
 
-    def __init__(self, file: str, *, large: bool = False) -> None:
+    def __init__(self, file: str, *, large: bool = False, selecting: bool = False) -> None:
         self.file, self.large = file, large
+        self._without_rules = large and not selecting
         self._clients: dict[tuple[str, str], _Client] = {}
         self._software: dict[str, str] = {}
         self._topics: dict[str, _Topic] = {}
@@ -208,7 +210,7 @@ class Overview:
                 for (protocol, api, version), calls in sorted(self._calls.items(), key=_by_number)
             ],
             "breaches": None
-            if self.large
+            if self._without_rules
             else [
                 {"protocol": protocol, "rule": rule, "severity": severity, "count": count}
                 for (protocol, rule, severity), count in sorted(
@@ -245,7 +247,7 @@ class Overview:
         yield from _listed("groups", summary["groups"], _group_text)
         yield from _calls_lines(summary["apis"])
         yield from _listed("slowest", summary["slowest"], _slow_text)
-        if self.large:
+        if self._without_rules:
             yield "rules broken", "not counted in large captures (--road objects counts them)", "dim"
         elif self._violations:
             rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in summary["breaches"])

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.links import Choice
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import CLOCK_STEP_US
+from wirekit.cli.filters_columns import Selected
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
+from wirekit.cli.overview_objects import CallRows
+from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.summary import Summary
+from wirekit.road.assembly import COUNTED as OF_CALLS
+from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import FROM_INPUTS
 
 TABLES = ("calls", "call_topics", "messages", "connections")
@@ -28,24 +35,128 @@ SIDE = 2 * ID_BYTES + 1
 """The place of the side in the id of a frame."""
 
 
-def count_tables(files: Sequence[Input], choice: Choice, summary: Summary, overview: Overview) -> bool:
+def count_tables(
+    files: Sequence[Input],
+    choice: Choice,
+    summary: Summary,
+    overview: Overview,
+    matching: Matching | None = None,
+) -> bool:
     """Counts a capture by its tables; False, and nothing is counted, where all of it is left to objects.
 
     Args:
         files: the files of the capture, in order.
         choice: how protocols are chosen.
         summary, overview: receive the counts.
+        matching: the frames to count, with their calls and connections; None for all.
     """
     from wirekit.road.tables import captured
 
     job = Job(tuple(files), choice.protocol, choice.ports)
-    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES}, most_late=CLOCK_STEP_US)
+    batches = captured(
+        files,
+        job,
+        summary,
+        {name: FROM_INPUTS[name] for name in TABLES},
+        most_late=CLOCK_STEP_US,
+        writer=None if matching is None else _MatchingItems(job, summary, overview, matching),
+        assembly=Assembly if matching is None else partial(_MatchingRows, matching),
+    )
     if batches is None:
         return False
     counts = _Counts(overview)
     for table, batch in batches:
         getattr(counts, table)(pa.Table.from_batches([batch]))
     return True
+
+
+class Matching:
+    """The connections with frames that match.
+
+    Attributes:
+        selected: selects the frames.
+        found: whether any frame, or any bytes outside of frames, matched.
+        connections: the ids of open connections with such frames or bytes.
+
+    Args:
+        selected: as above.
+    """
+
+    def __init__(self, selected: Selected) -> None:
+        self.selected = selected
+        self.found = False
+        self.connections: set[str] = set()
+
+    def add(self, connections: Iterable[str]) -> None:
+        """Adds connections."""
+        self.connections.update(connections)
+        self.found = self.found or bool(self.connections)
+
+    def remove(self, connection: str) -> bool:
+        """Removes a connection that has ended; returns whether it was there."""
+        there = connection in self.connections
+        self.connections.discard(connection)
+        return there
+
+
+class _MatchingRows(Assembly):
+    """The rows of the frames that match, of their calls, and of the connections that have any.
+
+    Args:
+        matching: the frames, and the connections so far.
+        arguments: as for ``Assembly``.
+    """
+
+    def __init__(self, matching: Matching, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        wanted = matching.selected.among(self)
+        self.counted = self.frames[wanted[self.frames]]
+        self.checks = [(frame, failed) for frame, failed in self.checks if wanted[frame]]
+        messages = (each.only(wanted[each.frames]) for each in self.messages)
+        self.messages = [each for each in messages if each.frames.size]
+        flows = np.unique(self.index.connection[self.counted])
+        matching.add(self._connection_ids.take(pa.array(flows)).to_pylist())
+        ended = self._connection_ids.take(pa.array(self.whole)).to_pylist()
+        self.whole = self.whole[np.array([matching.remove(each) for each in ended], bool)]
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows, table by table."""
+        if not (self.counted.size or self.whole.size):
+            return
+        chosen = np.zeros(self.first.size, bool)
+        chosen[self.call_of[self.counted]] = True
+        calls = self._call_ids.filter(pa.array(chosen))
+        for table, batch in super().batches():
+            rows = batch.filter(pc.is_in(batch["call_id"], calls)) if table in OF_CALLS else batch
+            if rows.num_rows:
+                yield table, rows
+
+
+class _MatchingItems(Writer):
+    """Counts the items that objects read and that match, and their calls.
+
+    Args:
+        job: as for ``Writer``.
+        summary, overview: receive the counts.
+        matching: the frames, and the connections so far.
+    """
+
+    def __init__(self, job: Job, summary: Summary, overview: Overview, matching: Matching) -> None:
+        super().__init__(job, summary, {})
+        self._matching, self._rows = matching, CallRows(overview)
+
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Counts an item, if it matches."""
+        chosen = self._matching.selected.wants(self, name, link, item)
+        connection = self.calls_of(name, link).connection_id
+        if item is None:
+            chosen = self._matching.remove(connection)
+        elif chosen:
+            self._matching.add([connection])
+        if chosen:
+            self.summary.file(name).count(link, item)
+        self._rows.take(link, *self.completed(name, link, item), chosen=chosen)
+        yield from ()
 
 
 class _Counts:

@@ -29,42 +29,48 @@ class CallRows:
     def __init__(self, overview: Overview) -> None:
         self._overview = overview
         self._calls: dict[int, Calls] = {}
-        self._waiting: deque[tuple[Numbered, str, list[Emitted]]] = deque()
+        self._waiting: deque[tuple[str, list[Emitted]]] = deque()
         self._chosen: set[str] = set()
         self._call = ""
         self._topics: set[str] = set()
 
     def counting(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Yields the same items, and adds them to the overview."""
+        """Yields the same items, and evaluates them; each is counted when ``decide`` is called for it."""
         for each in items:
             link, item = each.link, each.item
             if isinstance(item, Frame):
                 followed = self._calls.get(each.connection)
                 if followed is None:
                     followed = self._calls[each.connection] = Calls(self._overview.file, link)
-                self._waiting.append((each, *followed.frame(item)))
-            elif item is None:
-                calls = self._calls.pop(each.connection, None)
-                self._waiting.append((each, "", [] if calls is None else list(calls.end())))
+                self._waiting.append(followed.frame(item))
+            else:
+                ended = self._calls.pop(each.connection, None) if item is None else None
+                self._waiting.append(("", [] if ended is None else list(ended.end())))
             yield each
 
-    def choose(self, each: Numbered) -> None:
-        """Counts an item that ``counting`` has given; the frames before it that were not chosen are passed over."""
-        chosen = each.item is not None and not isinstance(each.item, Frame)
-        while not chosen:
-            item, call_id, emitted = self._waiting.popleft()
-            chosen = item is each
-            if chosen and call_id:
-                self._chosen.add(call_id)
-            for table, row, _ in emitted:
-                if table == "messages":
-                    self._message(row) if chosen else None
-                elif table == "connections":
-                    names = (row.get("client_software"), row.get("client_version"))
-                    self._overview.software(row["connection_id"], *map(_text, names)) if names[0] else None
-                elif row.get("call_id") in self._chosen:
-                    self._row(table, row, item.link)
-            self._overview.number(item)
+    def decide(self, each: Numbered, *, chosen: bool) -> None:
+        """Counts the next item that ``counting`` has given, if it is chosen, and the calls that it completes."""
+        self.take(each.link, *self._waiting.popleft(), chosen=chosen)
+        self._overview.number(each)
+
+    def take(self, link: Link, call_id: str, emitted: Iterable[Emitted], *, chosen: bool) -> None:
+        """Counts the rows that an item completes.
+
+        Args:
+            link: the connection of the item.
+            call_id, emitted: as ``Writer.completed`` returns them.
+            chosen: whether the item is chosen.
+        """
+        if chosen and call_id:
+            self._chosen.add(call_id)
+        for table, row, _ in emitted:
+            if table == "messages":
+                self._message(row) if chosen else None
+            elif table == "connections":
+                names = (row.get("client_software"), row.get("client_version"))
+                self._overview.software(row["connection_id"], *map(_text, names)) if names[0] else None
+            elif row.get("call_id") in self._chosen:
+                self._row(table, row, link)
 
     def _row(self, table: str, row: Row, link: Link) -> None:
         if table == "calls":

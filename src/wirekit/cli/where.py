@@ -76,13 +76,23 @@ class Where:
         import pyarrow as pa
 
         batch = table.flush()
-        content = pa.Table.from_batches([] if batch is None else [batch], self._schema)
+        numbers = {*self._fitting(pa.Table.from_batches([] if batch is None else [batch], self._schema))}
+        return [number in numbers for number in range(len(rows))]
+
+    def matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that fit, in their order; they have all columns."""
+        import pyarrow as pa
+
+        numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
+        return rows.take(pa.array(sorted(self._fitting(pa.Table.from_batches([numbered]))), pa.int64()))
+
+    def _fitting(self, rows: pa.Table) -> list[int]:
+        """The numbers of the items with a row that fits."""
         try:
-            chosen = self._connection.from_arrow(content).filter(self._expression).project("_row").distinct()
-            numbers = {number for (number,) in chosen.fetchall()}
+            chosen = self._connection.from_arrow(rows).filter(self._expression).project("_row").distinct()
+            return [number for (number,) in chosen.fetchall()]
         except self._error as error:
             raise Misuse(f"--where: {self._explained(in_one_line(str(error)))}") from None
-        return [number in numbers for number in range(len(rows))]
 
     def _explained(self, text: str) -> str:
         """An error of DuckDB; for an unknown column with all columns instead of some that are spelled alike."""
@@ -172,20 +182,14 @@ class MessageRows:
         return [{**row, "file": self._file} for table, row, _ in calls.frame(item)[1] if table == "messages"]
 
 
-def filtered(items: Iterable[Numbered], where: Where, *, at_once: int = AT_ONCE) -> Iterator[Numbered]:
-    """The frames that fit, and all connections' ends; ``at_once`` is the number that is evaluated together."""
-    batch: list[Numbered] = []
-    for each in items:
-        batch.append(each)
-        if len(batch) >= at_once:
-            yield from _fitting(batch, where)
-            batch = []
-    yield from _fitting(batch, where)
-
-
-def _fitting(items: list[Numbered], where: Where) -> Iterator[Numbered]:
-    fits = where.fits([frame_rows(each) for each in items])
-    return (each for each, chosen in zip(items, fits, strict=True) if chosen or each.item is None)
+def fitting(
+    items: Iterable[tuple[Numbered, bool]], where: Where, *, at_once: int = AT_ONCE
+) -> Iterator[tuple[Numbered, bool]]:
+    """All items, each with whether it was wanted and fits; ``at_once`` is the number that is evaluated together."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, at_once)):
+        rows = [frame_rows(each) if wanted else [] for each, wanted in batch]
+        yield from zip([each for each, _ in batch], where.fits(rows), strict=True)
 
 
 def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:

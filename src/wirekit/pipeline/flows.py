@@ -218,12 +218,25 @@ class Writer:
         }
         self._add("quarantine", row, len(payload))
 
-    def _take(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+    def completed(self, name: str, link: Link, item: Item | None) -> tuple[str, Iterable[Emitted]]:
+        """The id of the call of a frame, "" for other items; and the rows that an item completes.
+
+        A frame then has no messages any more: they are in the rows, and a request may wait for a long time.
+        """
         calls = self.calls_of(name, link)
         if isinstance(item, Frame):
-            call_id, emitted = calls.frame(item)
-            yield from self._placed(name, link, emitted)
-            item.messages = []  # they are in the tables; a request may wait for a long time
+            completed = calls.frame(item)
+            item.messages = []
+            return completed
+        if item is None:
+            self.forget(link)
+        return "", () if item is not None else calls.end()
+
+    def _take(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        calls = self.calls_of(name, link)
+        call_id, emitted = self.completed(name, link, item)
+        yield from self._placed(name, link, emitted)
+        if isinstance(item, Frame):
             failed = failure(item)
             if failed is None and "frames" in self._tables:
                 self._frame(name, calls, call_id, item)
@@ -234,9 +247,6 @@ class Writer:
         elif isinstance(item, Missing):
             where = self._where(name, calls, item.side, item.time_us)
             self._add("gaps", {**where, "position": item.offset, "length": item.length, "reason": item.reason})
-        else:
-            yield from self._placed(name, link, calls.end())
-            del self._calls[id(link)]
 
     def _placed(self, name: str, link: Link, emitted: Iterable[Emitted]) -> Iterator[Batch]:
         """Adds rows of calls and of a connection; yields each full batch, because one frame may have many rows."""

@@ -65,6 +65,7 @@ class Assembly:
 
     Attributes:
         ended: the begun connections that get their row of ``connections`` here.
+        counted: the frames that ``count`` counts.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Assembly:
         only_here[self.ended] = True
         self.whole = np.flatnonzero(only_here)
         reported = ~contents.odd[index.connection] & contents.reported
-        self.frames = np.flatnonzero(reported)
+        self.frames = self.counted = np.flatnonzero(reported)
         self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if reported[frame]]
         self.first = np.flatnonzero(reported & (index.request < 0))
         self.call_of = np.full(index.connection.size, -1, np.int64)
@@ -123,7 +124,7 @@ class Assembly:
 
     def count(self, summary: FileSummary) -> None:
         """Adds the frames, messages, checks and bytes of these connections to the summary of their file."""
-        facts, frames = self.facts, self.frames
+        facts, frames = self.facts, self.counted
         codes = np.stack([facts.protocol[frames], facts.api[frames], facts.version[frames], facts.role[frames]])
         for (protocol, api, version, role), count in zip(*_counted(codes), strict=True):
             name = facts.apis[api] if api >= 0 else ""
@@ -225,6 +226,12 @@ class Assembly:
         """The addresses of client and server of ``flows``."""
         streams = self.streams
         return tuple([self._address(int(end)) for end in ends[self.flows]] for ends in (streams.client, streams.server))  # type: ignore[return-value]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the connections of ``flows``."""
+        ordinals = self._ordinals[self.flows].tolist()
+        return [f"{client}>{server}#{ordinal}" for client, server, ordinal in zip(*self.ends, ordinals, strict=True)]
 
     @cached_property
     def _connection_ids(self) -> pa.Array:

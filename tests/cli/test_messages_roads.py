@@ -76,12 +76,9 @@ def test_a_message_of_a_protocol_with_details_has_them(fixtures: Path) -> None:
     assert "acknowledged" not in line
 
 
-@pytest.mark.parametrize("options", [["--connection", "1"], ["--where", "true"]])
-def test_some_options_for_selection_are_for_objects(
-    options: list[str], fixtures: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_connections_are_for_objects(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(road, "captured")
-    assert messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns", *options).stdout
+    assert messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns", "--connection", "1").stdout
 
 
 def test_columns_need_their_extra(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,12 @@ SELECTIONS = (
     ("--group", "no-such"), ("--id", "5", "--id", "6", "--id", str(1 << 80)), ("--slower-than", "1ms"), ("--errors",),
     ("--errors", "--api", "fetch_partition_message"), ("--since", "09:02:09.100", "--until", "09:02:09.600"),
     ("--until", "2021-01-01"), ("--api", "no-such"), ("--topic", "t*", "--errors", "--strict"),
+    ("--connection", "127.0.0.1:47908>127.0.0.1:29201#0", "--connection", "127.0.0.1:42704>127.0.0.1:6650#0"),
+    ("--connection", "10.23.45.67:51234>10.1.1.1:50088#1"),
+)  # fmt: skip
+EXPRESSIONS = (
+    "direction = 'produced'", "topic = 't-none' AND log_offset % 2 = 0", "date > '2000-01-01' AND connection_id != ''",
+    "redeliveries >= 0 OR octet_length(value) > 10", "call_id IS NULL",
 )  # fmt: skip
 WINDOW = 20_000
 """Bytes: connections reach beyond it."""
@@ -59,6 +65,16 @@ def test_messages_are_the_same(selection: tuple[str, ...], capture: str) -> None
     same_lines(functools.partial(run, "messages"), FIXTURES / "pcap" / capture, *selection)
 
 
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_messages_by_an_expression_are_the_same(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_windows(monkeypatch, WINDOW)
+    path = FIXTURES / "pcap" / capture
+    chosen = [same_lines(functools.partial(run, "messages"), path, "--where", each) for each in EXPRESSIONS]
+    assert any(chosen)
+    assert not chosen[-1]
+    same_lines(functools.partial(run, "messages"), path, "--where", EXPRESSIONS[2], "--topic", "t*", "--errors")
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("command", ["frames", "messages"])
 def test_damaged_copies_are_the_same(
@@ -70,6 +86,8 @@ def test_damaged_copies_are_the_same(
     use_windows(monkeypatch, random.choice((5000, WINDOW)))
     for selection in random.sample(SELECTIONS, 2):
         same_lines(functools.partial(run, command), copy, *selection)
+    if command == "messages":
+        same_lines(functools.partial(run, command), copy, "--where", random.choice(EXPRESSIONS))
 
 
 def test_a_capture_is_read_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, stored_kind, use_of
+from wirekit.pipeline.messages import unplaced
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.times import moment
@@ -143,23 +144,23 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         complaints.take(link, item)
         messages = item.messages if isinstance(item, Frame) else []
         messages = [message for message in messages if selection.wants_topic(message.topic)]
-        show.unplaced += _unplaced(item, messages)
+        show.unplaced += unplaced(item, messages)
         return messages
 
+    where = None if selection.where is None else where_messages(selection.where)
     files = inputs_by_columns(parts, road) if selection.by_columns else None
     if files is not None:
         from wirekit.cli.filters_columns import Selected
         from wirekit.cli.messages_columns import MessageWindows
 
         selected = Selected(selection) if selection.active else None
-        windows = MessageWindows(files, choice, take, show, selected)
+        windows = MessageWindows(files, choice, take, show, selected, where)
         with complaints:
             if windows.read():
                 if selected is not None and not windows.shown:
                     say(f"{parts[0]}: no message matches; {selected.names.text()}")
                 return complaints.status | windows.status
     followed = FollowedCapture(parts, choice)
-    where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
     names, shown = Names(selection), 0
     items = numbered(followed, describe=selection.active)
@@ -177,18 +178,11 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             messages = [message for message in messages if selection.wants_topic(message.topic)]
             for message in messages:
                 show(followed.path, message)
-            show.unplaced += _unplaced(each.item, messages)
+            show.unplaced += unplaced(each.item, messages)
             shown += len(messages)
     if selection.active and not shown:
         say(f"{followed.path}: no message matches; {names.text()}")
     return complaints.status | followed.status
-
-
-def _unplaced(item: Item | None, messages: list[Message]) -> int:
-    """How many messages in a response have no offset, although they are in a batch; in requests none may have one."""
-    if not isinstance(item, Frame) or item.description.role != "response":
-        return 0
-    return sum(message.offset is None and "batch_index" in message.facts for message in messages)
 
 
 class Show(Protocol):

@@ -15,15 +15,18 @@ import pyarrow.compute as pc
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.windows import AT_ONCE, Windows
-from wirekit.conversation import Message
+from wirekit.conversation import Frame, Message
+from wirekit.pipeline.calls import Emitted
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.messages import COLUMN_OF, message_of
+from wirekit.pipeline.messages import COLUMN_OF, message_of, unplaced
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import MESSAGES
+from wirekit.tables.records import Row
 
 if TYPE_CHECKING:
     from wirekit.cli.messages import Show
+    from wirekit.cli.where import Where
 
 
 class MessageWindows(Windows[Message]):
@@ -38,6 +41,7 @@ class MessageWindows(Windows[Message]):
             messages in it.
         show: shows messages.
         selected: selects the frames of the messages; None for all.
+        where: selects messages by the columns of their table; then ``take`` is not called. None for all.
     """
 
     def __init__(
@@ -47,12 +51,17 @@ class MessageWindows(Windows[Message]):
         take: Callable[[Link, Item | None], Iterable[Message]],
         show: Show,
         selected: Selected | None = None,
+        where: Where | None = None,
     ) -> None:
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
-        table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details))
+        shown = {*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details)
+        table = MESSAGES if where is not None else MESSAGES.only(shown)
         super().__init__(files, choice, table.schema, table, selected=selected)
         self._take_item, self._show = take, show
         self._path = files[0].name
+        self._expression = where
+        self._messages: list[Message] = []  # of the frame that ``completed`` takes next
+        self._undecided: list[tuple[Frame, Message, Row]] = []
         self.shown = 0
 
     def assembly(self, *arguments: Any) -> Assembly:
@@ -61,7 +70,43 @@ class MessageWindows(Windows[Message]):
 
     def take(self, link: Link, item: Item | None) -> Iterable[Message]:
         """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
-        return self._take_item(link, item)
+        if self._expression is None:
+            return self._take_item(link, item)
+        self._messages = item.messages if isinstance(item, Frame) else []
+        return ()
+
+    def completed(self, name: str, link: Link, item: Item | None) -> tuple[str, Iterable[Emitted]]:
+        """As for ``Writer``; the rows of messages that are taken wait for ``where``."""
+        call_id, emitted = super().completed(name, link, item)
+        if self._messages and isinstance(item, Frame):
+            messages, self._messages = self._messages, []
+            rows = [row for table, row, _ in emitted if table == MESSAGES.name]
+            pairs = zip(messages, rows, strict=True)
+            self._undecided += [(item, *pair) for pair in pairs if self._wants_topic(pair[0].topic)]
+            if len(self._undecided) >= AT_ONCE:
+                self._decide()
+        return call_id, emitted
+
+    def _wants_topic(self, topic: str | None) -> bool:
+        return self._selected is None or self._selected.selection.wants_topic(topic)
+
+    def _decide(self) -> None:
+        """Selects among the messages that wait."""
+        undecided, self._undecided = self._undecided, []
+        fits = [] if self._expression is None else self._expression.fits([[row] for *_, row in undecided])
+        for (frame, message, _), chosen in zip(undecided, fits, strict=True):
+            if chosen:
+                self._items.append((frame.time_us or 0, message))
+                self._show.unplaced += unplaced(frame, [message])
+
+    def end(self, size: int = 0) -> None:
+        """Shows the window that was read; ``size`` is the number of bytes read so far."""
+        self._decide()
+        super().end(size)
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        """Adds the rows that match to those of the window."""
+        super()._hold(batch if self._expression is None else self._expression.matching(batch))
 
     def show(self, rows: pa.Table, items: list[tuple[int, Message]]) -> None:
         """Shows messages: rows as columns if their protocol has no details of its own, the others one by one."""

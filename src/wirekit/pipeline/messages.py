@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from wirekit.conversation import Message
+from wirekit.capture.links import Item
+from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.registry import registry
 from wirekit.tables.records import Records, Row
@@ -26,6 +27,18 @@ def message_of(row: Mapping[str, Any]) -> Message:
     if row["message_id"] is not None:
         values["offset"] = row["message_id"]
     return Message(**values, details=registry.protocol(row["protocol"]).declared.detailed(row))
+
+
+def unplaced(item: Item | None, messages: Sequence[Message]) -> int:
+    """How many messages in a response have no offset, although they are in a batch; in requests none may have one.
+
+    Args:
+        item: the frame of the messages.
+        messages: some of its messages; none if it is no frame.
+    """
+    if not isinstance(item, Frame) or item.description.role != "response":
+        return 0
+    return sum(message.offset is None and "batch_index" in message.facts for message in messages)
 
 
 def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:

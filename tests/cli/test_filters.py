@@ -17,7 +17,7 @@ from wirekit.capture.links import Link
 from wirekit.cli import group
 from wirekit.cli.filters import Selection, decided
 from wirekit.cli.numbered import NOTHING, Numbered
-from wirekit.cli.where import AT_ONCE, where_frames
+from wirekit.cli.where import AT_ONCE, WhereFrames
 from wirekit.conversation import Description, Frame
 
 JMQ4 = "jmq4-consume.pcap"
@@ -308,7 +308,7 @@ def test_frames_that_do_not_match_are_not_collected() -> None:
             frame = Frame("jmq4", "client", 0, b"", 0, decode(b"", "jmq4.frame"), Description())
             yield Numbered(LINK, frame, 1, read, NOTHING)
 
-    for where, ahead in ((None, 1), (where_frames("length > 0"), AT_ONCE)):
+    for where, ahead in ((None, 1), (WhereFrames("length > 0"), AT_ONCE)):
         for number, (each, matches) in enumerate(decided(items(), Selection(apis=("none",)), where, live=False)):
             assert number < each.frame <= read <= number + ahead
             assert not matches

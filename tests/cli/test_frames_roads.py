@@ -159,7 +159,7 @@ def test_a_large_capture_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     "options",
     [
         ["--connection", "1"],
-        ["--where", "true"],
+        ["--where", "frame > 3"],
         ["--output", "table"],
         ["--follow", "1"],
         ["--follow", "10.23.45.67:51234>10.1.1.1:50088#0"],

@@ -21,6 +21,7 @@ from tests.conftest import FIXTURES
 from tests.road.test_overdue import exchanges, send
 from tests.road.test_pairing import capture as connection
 from wirekit.cli import group, selected_names
+from wirekit.cli.where import MOST_PLACES
 
 CAPTURES = (
     "kafka-0.10.2.2-4-clients.pcapng", "kafka-0.8.2.2-2-produce.pcapng", "pulsar-consume.pcap",
@@ -38,6 +39,14 @@ SELECTIONS = (
 EXPRESSIONS = (
     "direction = 'produced'", "topic = 't-none' AND log_offset % 2 = 0", "date > '2000-01-01' AND connection_id != ''",
     "redeliveries >= 0 OR octet_length(value) > 10", "call_id IS NULL",
+)  # fmt: skip
+OVER_FRAMES = tuple(
+    ("--where", each)
+    for each in (
+        "latency_us > 1000 AND topic LIKE '%t-%'", "error IS NOT NULL AND role = 'response'", "messages > 0",
+        "group_id != '' OR client IS NULL", "topic IS NULL AND error IS NULL", "partition >= 0 AND checks_bad = 0",
+        "side = 'client' AND client_port > 4000 AND schema LIKE 'kafka.%'", "position % 3 = 1 AND correlation_id > 2",
+    )
 )  # fmt: skip
 WINDOW = 20_000
 """Bytes: connections reach beyond it."""
@@ -57,6 +66,51 @@ def use_windows(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 def test_frames_are_the_same(selection: tuple[str, ...], capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_windows(monkeypatch, WINDOW)
     same_lines(functools.partial(run, "frames"), FIXTURES / "pcap" / capture, *selection)
+
+
+@pytest.mark.parametrize("selection", OVER_FRAMES, ids=" ".join)
+def test_frames_by_an_expression_are_the_same(selection: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    use_windows(monkeypatch, WINDOW)
+    paths = [FIXTURES / "pcap" / capture for capture in CAPTURES[::2]]
+    chosen = [same_lines(functools.partial(run, "frames"), path, *selection) for path in paths]
+    assert any(chosen)
+    same_lines(functools.partial(run, "frames"), paths[0], *selection, "--topic", "t*", "--errors")
+
+
+def test_an_expression_that_is_wrong_is_reported_alike() -> None:
+    path = FIXTURES / "pcap" / "jmq4-consume.pcap"
+    for expression in ("no_such > 0", "length >", "length = 'x'"):
+        objects, columns = (run("frames", path, which, "--where", expression) for which in ("objects", "columns"))
+        assert objects.exception is not None
+        assert str(columns.exception) == str(objects.exception)
+
+
+@pytest.mark.parametrize(
+    ("expression", "frames"),
+    [
+        ("topic = 't0' AND partition IS NULL", 2),
+        (f"topic = 't{MOST_PLACES - 1}'", 2),
+        (f"topic = 't{MOST_PLACES}'", 0),
+        ("error IS NOT NULL", 1),
+        ("topic = 't1' AND error = 'LEADER_NOT_AVAILABLE'", 1),
+        ("topic = 't2' AND error = 'LEADER_NOT_AVAILABLE'", 0),
+    ],
+)
+def test_places_and_errors_of_a_frame(expression: str, frames: int, tmp_path: Path) -> None:
+    """The first topics and partitions are evaluated; an error belongs to its topic."""
+    names = [f"t{number}" for number in range(MOST_PLACES + 1)]
+    topics = [
+        {"topic_error_code": 5 * (number == 1), "topic": name, "partition_metadata": []}
+        for number, name in enumerate(names)
+    ]
+    request = {"correlation_id": 1, "client_id": "c", "body": {"topics": names}}
+    response = {"correlation_id": 1, "body": {"brokers": [], "topic_metadata": topics}}
+    path = connection(
+        tmp_path / "many.pcap",
+        (0, wirekit.encode("kafka.metadata.request.v0", request)),
+        (1, wirekit.encode("kafka.metadata.response.v0", response)),
+    )
+    assert len(same_lines(functools.partial(run, "frames"), path, "--where", expression)) == frames
 
 
 @pytest.mark.parametrize("capture", CAPTURES[:1])
@@ -86,8 +140,8 @@ def test_damaged_copies_are_the_same(
     use_windows(monkeypatch, random.choice((5000, WINDOW)))
     for selection in random.sample(SELECTIONS, 2):
         same_lines(functools.partial(run, command), copy, *selection)
-    if command == "messages":
-        same_lines(functools.partial(run, command), copy, "--where", random.choice(EXPRESSIONS))
+    where = random.choice(OVER_FRAMES if command == "frames" else [("--where", each) for each in EXPRESSIONS])
+    same_lines(functools.partial(run, command), copy, *where)
 
 
 def test_a_capture_is_read_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:

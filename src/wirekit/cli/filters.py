@@ -18,7 +18,7 @@ from wirekit.conversation import Frame
 from wirekit.times import DAY_US, EPOCH
 
 if TYPE_CHECKING:
-    from wirekit.cli.where import Where
+    from wirekit.cli.where import WhereFrames
 
 UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
 MICROSECOND = timedelta(microseconds=1)
@@ -164,13 +164,15 @@ class Selection:
         return after and (self.until is None or self.until.after(time_us))
 
 
-def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool) -> Iterator[Numbered]:
+def chosen(
+    items: Iterable[Numbered], selection: Selection, where: WhereFrames | None, *, live: bool
+) -> Iterator[Numbered]:
     """The items that match, and the ends of connections; the arguments are those of ``decided``."""
     return (each for each, matches in decided(items, selection, where, live=live) if matches or each.item is None)
 
 
 def decided(
-    items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool
+    items: Iterable[Numbered], selection: Selection, where: WhereFrames | None, *, live: bool
 ) -> Iterator[tuple[Numbered, bool]]:
     """All items, each with whether it matches; the end of a connection does not.
 

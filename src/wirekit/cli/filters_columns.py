@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +12,10 @@ from wirekit.capture.links import Item, Link
 from wirekit.cli.filters import Selection
 from wirekit.cli.numbered import NOTHING, Numbered
 from wirekit.cli.selected_names import Names
+from wirekit.cli.where import AT_ONCE, FrameRows, WhereFrames, frame_rows
+from wirekit.cli.where_columns import fitting
 from wirekit.conversation import Frame
+from wirekit.errors import Misuse
 from wirekit.pipeline.flows import Writer
 from wirekit.road.assembly import Assembly
 from wirekit.tables.facts import TABLES, ConnectionFacts
@@ -19,6 +23,20 @@ from wirekit.tables.facts import TABLES, ConnectionFacts
 INT64 = np.iinfo(np.int64)
 COLUMNS = {"topic": "topic", "group": "group_id", "client": "client"}
 """The column with the names of a kind."""
+
+
+def selected_by_columns(selection: Selection) -> Selected | None:
+    """The frames that match; None if the selection depends on numbers of frames or connections, as objects give them.
+
+    Objects also report an expression that is wrong.
+    """
+    if not selection.by_columns:
+        return None
+    try:
+        where = None if selection.where is None else WhereFrames(selection.where, numbered=False)
+    except Misuse:
+        return None
+    return Selected(selection, where)
 
 
 class Selected:
@@ -30,14 +48,38 @@ class Selected:
 
     Args:
         selection: the conditions; ``by_columns`` must be true.
+        where: its expression over frames, or None.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, where: WhereFrames | None = None) -> None:
         self.selection, self.names = selection, Names(selection)
+        self._where = where
+        self._waiting: list[tuple[FrameRows | None, bool, Callable[[bool], None]]] = []
         self._facts: dict[str, ConnectionFacts] = {}  # of connections with a call that waits
 
-    def wants(self, writer: Writer, path: str, link: Link, item: Item | None) -> bool:
-        """Whether an item that objects read matches; true for the end of a connection.
+    def decide(self, each: Numbered, then: Callable[[bool], None]) -> None:
+        """Calls a function with whether an item matches; true for the end of a connection.
+
+        Calls have the order of the items. With an expression, an item may wait until ``settle``.
+        """
+        ends = each.item is None
+        matches = ends or self.selection.wants(each)
+        if self._where is None:
+            then(matches)
+            return
+        self._waiting.append((frame_rows(each) if matches else None, ends, then))
+        if len(self._waiting) >= AT_ONCE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Decides all items that wait."""
+        waiting, self._waiting = self._waiting, []
+        fits = [] if self._where is None else self._where.fits([rows for rows, *_ in waiting])
+        for (_, ends, then), matches in zip(waiting, fits, strict=True):
+            then(matches or ends)
+
+    def described(self, writer: Writer, path: str, link: Link, item: Item | None) -> Numbered:
+        """An item that objects read, with its facts and without numbers; its names are counted.
 
         Args:
             writer: has the names that columns met on the connection.
@@ -47,7 +89,7 @@ class Selected:
         if item is None:
             self._facts.pop(link.name, None)
             self.names.connections += 1
-            return True
+            return Numbered(link, item, 0, 0, NOTHING)
         about = NOTHING
         if isinstance(item, Frame):
             facts = self._facts.setdefault(link.name, ConnectionFacts())
@@ -57,13 +99,14 @@ class Selected:
                 del self._facts[link.name]
         each = Numbered(link, item, 0, 0, about)
         self.names.add(each)
-        return self.selection.wants(each)
+        return each
 
     def among(self, assembly: Assembly) -> NDArray[np.bool_]:
         """For each frame of a window's index, whether it matches.
 
-        For a frame that columns do not report, the result means nothing.
+        For a frame that columns do not report, the result means nothing. Items that wait are decided before.
         """
+        self.settle()
         index, facts, selection = assembly.index, assembly.facts, self.selection
         request, times = index.request, index.time
         first = np.where(request >= 0, request, np.arange(request.size))  # of the call
@@ -99,6 +142,10 @@ class Selected:
             by_address[assembly.flows] = [selection.wants_address(address) for address in assembly.ends[0]]
             wanted &= by_name[clients.first_number] | by_address[index.connection]
         self._count(assembly, texts)
+        if self._where is not None:
+            chosen = fitting(assembly, self._where, assembly.frames[wanted[assembly.frames]])
+            wanted[:] = False
+            wanted[chosen] = True
         return wanted
 
     def _count(self, assembly: Assembly, texts_by_kind: dict[str, _Texts]) -> None:

@@ -29,7 +29,7 @@ from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.cli.selected_names import Names
-from wirekit.cli.where import in_order, where_frames
+from wirekit.cli.where import WhereFrames, in_order
 from wirekit.conversation import Frame
 from wirekit.display.frames import FrameTable
 from wirekit.errors import plural
@@ -103,7 +103,7 @@ def command(
     selection = selection if follow is None else replace(selection, links=(follow,))
     statuses: list[int] = []
     for parts in parted:
-        by_columns = form == "json" and follow is None and selection.by_columns and selection.where is None
+        by_columns = form == "json" and follow is None and selection.by_columns
         if by_columns and (files := inputs_by_columns(parts, road)) is not None:
             listed = _listed_by_columns(files, choice, selection, strict=strict, allow_cut=allow_cut)
             if listed is not None:
@@ -182,7 +182,7 @@ def _listed(
     items = chosen(
         names.counted(numbered(followed, describe=table is not None or selection.active)),
         selection,
-        None if selection.where is None else where_frames(selection.where),
+        None if selection.where is None else WhereFrames(selection.where),
         live=live,
     )
     with complaints:
@@ -223,10 +223,12 @@ def _listed_by_columns(
     files: tuple[Input, ...], choice: Choice, selection: Selection, *, strict: bool, allow_cut: bool
 ) -> int | None:
     """Prints the frames that match, one per line; None if objects must read the capture."""
-    from wirekit.cli.filters_columns import Selected
+    from wirekit.cli.filters_columns import selected_by_columns
     from wirekit.cli.frames_columns import FrameWindows
 
-    path, selected = files[0].name, Selected(selection) if selection.active else None
+    path, selected = files[0].name, selected_by_columns(selection) if selection.active else None
+    if selected is None and selection.active:
+        return None
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
         windows = FrameWindows(files, choice, complaints.take, selected)
         if not windows.read():

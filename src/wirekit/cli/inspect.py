@@ -48,7 +48,7 @@ from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.selected_names import Names
-from wirekit.cli.where import where_frames
+from wirekit.cli.where import WhereFrames
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, is_input, joined_inputs, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
@@ -198,18 +198,19 @@ def _count(
     option needs objects.
     """
     selecting = selection.active
-    by_objects = collected is not None or not selection.by_columns or selection.where is not None
+    by_objects = collected is not None or not selection.by_columns
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole, selecting=selecting)
     small = whole and road == "auto" and (selecting or size < LEAST_WITH_DETAILS)
     if files and not by_objects and by_columns(size, "objects" if small else road):
-        from wirekit.cli.filters_columns import Selected
+        from wirekit.cli.filters_columns import selected_by_columns
         from wirekit.cli.overview_columns import Matching, count_tables
 
-        matching = Matching(Selected(selection)) if selecting else None
-        if count_tables(files, choice, summary, overview, matching):
+        selected = selected_by_columns(selection) if selecting else None
+        matching = None if selected is None else Matching(selected)
+        if (matching is not None or not selecting) and count_tables(files, choice, summary, overview, matching):
             if matching is not None and not matching.found and not summary.file(parts[0]).unread:
                 say(f"{parts[0]}: no frame matches; {matching.selected.names.text()}")
             if whole:
@@ -218,7 +219,7 @@ def _count(
     count = summary.file(parts[0])
     fitting: set[int] = set()
     judge = Judge() if whole and not selecting else None
-    where = None if selection.where is None else where_frames(selection.where)
+    where = None if selection.where is None else WhereFrames(selection.where)
     rows = CallRows(overview)
     described = selecting or collected is not None
     items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=described)

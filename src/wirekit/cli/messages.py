@@ -48,7 +48,7 @@ from wirekit.cli.complaints import Complaints
 from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.selected_names import Names
-from wirekit.cli.where import MessageRows, where_messages
+from wirekit.cli.where import MessageRows, WhereMessages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
@@ -147,7 +147,7 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         show.unplaced += unplaced(item, messages)
         return messages
 
-    where = None if selection.where is None else where_messages(selection.where)
+    where = None if selection.where is None else WhereMessages(selection.where)
     files = inputs_by_columns(parts, road) if selection.by_columns else None
     if files is not None:
         from wirekit.cli.filters_columns import Selected
@@ -173,7 +173,7 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
                 complaints.take(each.link, each.item)
             messages = each.item.messages if isinstance(each.item, Frame) else []
             if where is not None and messages:
-                fits = where.fits([[row] for row in rows])
+                fits = where.fits(rows)
                 messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
             messages = [message for message in messages if selection.wants_topic(message.topic)]
             for message in messages:

@@ -26,7 +26,7 @@ from wirekit.tables.records import Row
 
 if TYPE_CHECKING:
     from wirekit.cli.messages import Show
-    from wirekit.cli.where import Where
+    from wirekit.cli.where import WhereMessages
 
 
 class MessageWindows(Windows[Message]):
@@ -51,7 +51,7 @@ class MessageWindows(Windows[Message]):
         take: Callable[[Link, Item | None], Iterable[Message]],
         show: Show,
         selected: Selected | None = None,
-        where: Where | None = None,
+        where: WhereMessages | None = None,
     ) -> None:
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
         shown = {*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details)
@@ -93,7 +93,7 @@ class MessageWindows(Windows[Message]):
     def _decide(self) -> None:
         """Selects among the messages that wait."""
         undecided, self._undecided = self._undecided, []
-        fits = [] if self._expression is None else self._expression.fits([[row] for *_, row in undecided])
+        fits = [] if self._expression is None else self._expression.fits([row for *_, row in undecided])
         for (frame, message, _), chosen in zip(undecided, fits, strict=True):
             if chosen:
                 self._items.append((frame.time_us or 0, message))

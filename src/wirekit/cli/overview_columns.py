@@ -17,6 +17,7 @@ from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.cli.overview_objects import CallRows
+from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
@@ -67,6 +68,8 @@ def count_tables(
     counts = _Counts(overview)
     for table, batch in batches:
         getattr(counts, table)(pa.Table.from_batches([batch]))
+    if matching is not None:
+        matching.selected.settle()
     return True
 
 
@@ -147,15 +150,22 @@ class _MatchingItems(Writer):
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Counts an item, if it matches."""
-        chosen = self._matching.selected.wants(self, name, link, item)
-        connection = self.calls_of(name, link).connection_id
-        if item is None:
-            chosen = self._matching.remove(connection)
-        elif chosen:
-            self._matching.add([connection])
-        if chosen:
-            self.summary.file(name).count(link, item)
-        self._rows.take(link, *self.completed(name, link, item), chosen=chosen)
+        selected, connection = self._matching.selected, self.calls_of(name, link).connection_id
+        each = selected.described(self, name, link, item)
+        completed = self.completed(name, link, item)
+
+        def count(matches: bool) -> None:
+            if item is None:
+                matches = self._matching.remove(connection)
+            elif matches:
+                self._matching.add([connection])
+            if matches:
+                self.summary.file(name).count(link, item)
+            self._rows.take(link, *completed, chosen=matches)
+            if isinstance(item, Frame):
+                item.messages = []
+
+        selected.decide(each, count)
         yield from ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from wirekit.capture.endpoints import address_columns
 from wirekit.cli.common import need
@@ -14,17 +14,18 @@ from wirekit.cli.sql import SETTINGS, in_one_line
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse
 from wirekit.tables.columns import TABLES
-from wirekit.tables.facts import Facts
+from wirekit.tables.records import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from duckdb import DuckDBPyRelation
 
     from wirekit.capture.links import Item, Link
     from wirekit.pipeline.calls import Calls
 
 AT_ONCE = 1000
 """The number of frames that are evaluated together, because a query takes some milliseconds."""
-MOST_TOPICS = 1000
+MOST_PLACES = 1000
 """The maximum number of topics and partitions of a frame that are evaluated."""
 MOST_HELD = 20_000
 """The maximum number of frames that wait for earlier ones."""
@@ -36,14 +37,17 @@ FRAME_COLUMNS = {
                "checks_bad"),
     "calls": ("client", "client_address", "client_port", "server_address", "server_port", "latency_us", "group_id",
               "messages"),
-    "call_topics": ("topic", "partition", "error"),
 }  # fmt: skip
-"""Columns of a frame by the table that has them: one row for each topic and partition that the frame refers to."""
+"""Columns of a frame by the table that has them."""
+PLACE_COLUMNS = ("topic", "partition", "error")
+"""Columns of ``call_topics``: a frame has a row for each topic and partition that it refers to."""
 NUMBERS = ("frame", "connection")
 """Columns besides: the numbers that ``wirekit frames`` shows."""
+ROW = "_row"
+"""The column with the number of the item that a row belongs to."""
 
 
-class Where:
+class _Expression:
     """An expression over rows of named columns.
 
     Args:
@@ -57,39 +61,23 @@ class Where:
     def __init__(self, expression: str, schema: pa.Schema) -> None:
         need("--where", "duckdb", "pyarrow")
         import duckdb
-        import pyarrow as pa
 
         self._error = duckdb.Error
-        self._schema = schema.append(pa.field("_row", pa.int64()))
+        self._names = schema.names
+        self._schema = _with_number(schema)
         self._connection = duckdb.connect(config={**SETTINGS})
         self._expression = expression
-        self.fits([])
+        self._items_of(self._relation(self._schema.empty_table()))
 
-    def fits(self, rows: Sequence[list[dict[str, Any]]]) -> list[bool]:
-        """For each item, whether one of its rows fits."""
-        from wirekit.pipeline.rows import Rows
-
-        table = Rows(self._schema, batch_rows=1 << 62, batch_bytes=1 << 62)
-        for number, several in enumerate(rows):
-            for row in several:
-                table.add(row | {"_row": number})
+    def _relation(self, rows: pa.Table | pa.RecordBatch) -> DuckDBPyRelation:
         import pyarrow as pa
 
-        batch = table.flush()
-        numbers = {*self._fitting(pa.Table.from_batches([] if batch is None else [batch], self._schema))}
-        return [number in numbers for number in range(len(rows))]
+        return self._connection.from_arrow(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
 
-    def matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that fit, in their order; they have all columns."""
-        import pyarrow as pa
-
-        numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
-        return rows.take(pa.array(sorted(self._fitting(pa.Table.from_batches([numbered]))), pa.int64()))
-
-    def _fitting(self, rows: pa.Table) -> list[int]:
+    def _items_of(self, rows: DuckDBPyRelation) -> list[int]:
         """The numbers of the items with a row that fits."""
         try:
-            chosen = self._connection.from_arrow(rows).filter(self._expression).project("_row").distinct()
+            chosen = rows.filter(self._expression).project(ROW).distinct()
             return [number for (number,) in chosen.fetchall()]
         except self._error as error:
             raise Misuse(f"--where: {self._explained(in_one_line(str(error)))}") from None
@@ -97,31 +85,100 @@ class Where:
     def _explained(self, text: str) -> str:
         """An error of DuckDB; for an unknown column with all columns instead of some that are spelled alike."""
         start, candidates, _ = text.partition(" Candidate bindings:")
-        return f"{start} The columns are {', '.join(self._schema.names[:-1])}." if candidates else text
+        return f"{start} The columns are {', '.join(self._names)}." if candidates else text
 
 
-def where_frames(expression: str) -> Where:
-    """An expression over frames."""
-    need("--where", "duckdb", "pyarrow")
-    import pyarrow as pa
-
-    fields = [TABLES[table].schema.field(name) for table, names in FRAME_COLUMNS.items() for name in names]
-    return Where(expression, pa.schema([*[pa.field(name, pa.int64()) for name in NUMBERS], *fields]))
-
-
-def where_messages(expression: str) -> Where:
+class WhereMessages(_Expression):
     """An expression over messages: the columns of the table ``messages``."""
-    need("--where", "duckdb", "pyarrow")
-    return Where(expression, TABLES["messages"].schema)
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(expression, TABLES["messages"].schema)
+
+    def fits(self, rows: Sequence[Row]) -> list[bool]:
+        """For each message, by its row, whether it fits."""
+        numbers = {*self._items_of(self._relation(_batch(rows, self._schema)))}
+        return [number in numbers for number in range(len(rows))]
+
+    def matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that fit, in their order; they have all columns."""
+        import pyarrow as pa
+
+        numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
+        return rows.take(pa.array(sorted(self._items_of(self._relation(numbered))), pa.int64()))
 
 
-def frame_rows(each: Numbered) -> list[dict[str, Any]]:
-    """The rows of a frame; no rows for other items."""
+class WhereFrames(_Expression):
+    """An expression over frames. A frame has several rows if it refers to several topics, partitions or errors.
+
+    Args:
+        expression: in DuckDB's language.
+        numbered: whether the rows have ``NUMBERS``.
+    """
+
+    def __init__(self, expression: str, *, numbered: bool = True) -> None:
+        need("--where", "duckdb", "pyarrow")
+        import pyarrow as pa
+
+        numbers = [pa.field(name, pa.int64()) for name in NUMBERS if numbered]
+        fields = [TABLES[table].schema.field(name) for table, names in FRAME_COLUMNS.items() for name in names]
+        topic, partition, error = (TABLES["call_topics"].schema.field(name) for name in PLACE_COLUMNS)
+        super().__init__(expression, pa.schema([*numbers, *fields, topic, partition, error]))
+        self.frames = _with_number(pa.schema([*numbers, *fields]))
+        self.places = _with_number(pa.schema([topic, partition]))
+        self.errors = _with_number(pa.schema([topic, error]))
+
+    def fits(self, frames: Sequence[FrameRows | None]) -> list[bool]:
+        """For each frame, by its rows, whether one of them fits; an item that is None does not."""
+        frame_rows: list[Row] = []
+        places: list[Row] = []
+        errors: list[Row] = []
+        for number, each in enumerate(frames):
+            if each is not None:
+                here = {ROW: number}
+                frame_rows.append(each.frame | here)
+                places += [place | here for place in each.places]
+                errors += [error | here for error in each.errors]
+        tables = ((frame_rows, self.frames), (places, self.places), (errors, self.errors))
+        numbers = {*self.numbers(*(_batch(rows, schema) for rows, schema in tables))}
+        return [number in numbers for number in range(len(frames))]
+
+    def numbers(self, frames: pa.RecordBatch, places: pa.RecordBatch, errors: pa.RecordBatch) -> list[int]:
+        """The numbers (``ROW``) of the frames with a row that fits.
+
+        Args:
+            frames: a row for each frame, as ``WhereFrames.frames`` states.
+            places: the topics and partitions of frames, as ``places`` states.
+            errors: the errors in frames, each with its topic, if that is known, as ``errors`` states.
+        """
+        of_place = self._relation(places).project(f"{ROW} AS _of_place, topic, partition")
+        of_error = self._relation(errors).distinct().project(f"{ROW} AS _of_error, topic AS _topic, error")
+        about = "_topic IS NULL OR topic IS NULL OR topic = _topic"
+        rows = self._relation(frames).join(of_place, f"{ROW} = _of_place", "left")
+        rows = rows.join(of_error, f"{ROW} = _of_error AND ({about})", "left")
+        return self._items_of(rows.project(", ".join([*self._names, ROW])))
+
+
+class FrameRows(NamedTuple):
+    """The rows of a frame.
+
+    Attributes:
+        frame: its columns of ``FRAME_COLUMNS``, and ``NUMBERS``.
+        places: its topics and partitions; none if it refers to none.
+        errors: its errors, each with its topic, if that is known.
+    """
+
+    frame: Row
+    places: list[Row]
+    errors: list[Row]
+
+
+def frame_rows(each: Numbered) -> FrameRows | None:
+    """The rows of a frame; None for other items."""
     frame, facts, link = each.item, each.facts, each.link
     if not isinstance(frame, Frame):
-        return []
+        return None
     about = frame.description
-    common = {
+    row = {
         "frame": each.frame,
         "connection": each.connection,
         "protocol": frame.protocol,
@@ -141,22 +198,32 @@ def frame_rows(each: Numbered) -> list[dict[str, Any]]:
         "group_id": facts.group_id,
         "messages": len(frame.messages),
     }
-    rows: list[dict[str, Any]] = []
-    for topic, partition in islice(_places(facts), MOST_TOPICS):
-        errors = {refusal.error: None for refusal in facts.errors if refusal.topic in (topic, None) or topic is None}
-        rows += [common | {"topic": topic, "partition": partition, "error": error} for error in errors or [None]]
-    return rows
+    no_partition: list[int | None] = [None]
+    places = (
+        {"topic": topic, "partition": partition}
+        for topic, partitions in facts.topics.items()
+        for partition in partitions or no_partition
+    )
+    errors = [{"topic": refusal.topic, "error": refusal.error} for refusal in facts.errors]
+    return FrameRows(row, list(islice(places, MOST_PLACES)), errors)
 
 
-def _places(facts: Facts) -> Iterator[tuple[str | None, int | None]]:
-    """The topics and partitions that a frame refers to; if there are none, one entry without them."""
-    if not facts.topics:
-        yield None, None
-    for topic, partitions in facts.topics.items():
-        if not partitions:
-            yield topic, None
-        for partition in partitions:
-            yield topic, partition
+def _with_number(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    return schema.append(pa.field(ROW, pa.int64()))
+
+
+def _batch(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows that may lack columns; a row without a number has its place as number."""
+    import pyarrow as pa
+
+    from wirekit.pipeline.rows import Rows
+
+    table = Rows(schema, batch_rows=1 << 62, batch_bytes=1 << 62)
+    for number, row in enumerate(rows):
+        table.add({ROW: number} | row)
+    return table.flush() or pa.RecordBatch.from_pylist([], schema)
 
 
 class MessageRows:
@@ -170,7 +237,7 @@ class MessageRows:
         self._file = file
         self._calls: dict[int, Calls] = {}
 
-    def of(self, link: Link, item: Item | None) -> list[dict[str, Any]]:
+    def of(self, link: Link, item: Item | None) -> list[Row]:
         """The row of each message of the next item; some columns depend on earlier frames of the connection."""
         from wirekit.pipeline.calls import Calls
 
@@ -183,13 +250,13 @@ class MessageRows:
 
 
 def fitting(
-    items: Iterable[tuple[Numbered, bool]], where: Where, *, at_once: int = AT_ONCE
+    items: Iterable[tuple[Numbered, bool]], where: WhereFrames, *, at_once: int = AT_ONCE
 ) -> Iterator[tuple[Numbered, bool]]:
     """All items, each with whether it was wanted and fits; ``at_once`` is the number that is evaluated together."""
     iterator = iter(items)
     while batch := list(islice(iterator, at_once)):
-        rows = [frame_rows(each) if wanted else [] for each, wanted in batch]
-        yield from zip([each for each, _ in batch], where.fits(rows), strict=True)
+        fits = where.fits([frame_rows(each) if wanted else None for each, wanted in batch])
+        yield from zip([each for each, _ in batch], fits, strict=True)
 
 
 def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:

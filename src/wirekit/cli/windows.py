@@ -114,6 +114,8 @@ class Windows(Writer, Generic[T]):
 
         Rows and items are in the order of time; at equal times, rows come first, in their order.
         """
+        if self._selected is not None:
+            self._selected.settle()
         batches, items = [*self._stored, *self._rows] or [pa.RecordBatch.from_pylist([], self._schema)], self._items
         self._stored, self._rows, self._items, self._size = [], [], [], 0
         times = np.concatenate([np.asarray(each["time"].cast("int64")) for each in batches])
@@ -139,11 +141,17 @@ class Windows(Writer, Generic[T]):
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
-        if self._selected is not None and not self._selected.wants(self, name, link, item):
-            return super().item(name, link, item)
-        time_us = item.time_us if isinstance(item, Frame) else None
-        self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
+        if self._selected is None:
+            self._taken(link, item, matches=True)
+        else:
+            each = self._selected.described(self, name, link, item)
+            self._selected.decide(each, lambda matches: self._taken(link, item, matches=matches))
         return super().item(name, link, item)
+
+    def _taken(self, link: Link, item: Item | None, *, matches: bool) -> None:
+        if matches:
+            time_us = item.time_us if isinstance(item, Frame) else None
+            self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
 
     def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
         """Reports where a file was not read to its end."""

@@ -219,15 +219,10 @@ class Writer:
         self._add("quarantine", row, len(payload))
 
     def completed(self, name: str, link: Link, item: Item | None) -> tuple[str, Iterable[Emitted]]:
-        """The id of the call of a frame, "" for other items; and the rows that an item completes.
-
-        A frame then has no messages any more: they are in the rows, and a request may wait for a long time.
-        """
+        """The id of the call of a frame, "" for other items; and the rows that an item completes."""
         calls = self.calls_of(name, link)
         if isinstance(item, Frame):
-            completed = calls.frame(item)
-            item.messages = []
-            return completed
+            return calls.frame(item)
         if item is None:
             self.forget(link)
         return "", () if item is not None else calls.end()
@@ -237,6 +232,7 @@ class Writer:
         call_id, emitted = self.completed(name, link, item)
         yield from self._placed(name, link, emitted)
         if isinstance(item, Frame):
+            item.messages = []  # they are in the tables; a request may wait for a long time
             failed = failure(item)
             if failed is None and "frames" in self._tables:
                 self._frame(name, calls, call_id, item)

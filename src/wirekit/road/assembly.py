@@ -316,11 +316,25 @@ class Assembly:
             "correlation_id": lambda: pa.array(self.index.number[frames], mask=~facts.numbered[frames]),
         }
 
+    def about(self, frames: NDArray[Any]) -> Columns:
+        """The columns of the table ``frames`` that no content decides, and the addresses, for some frames."""
+        index, facts = self.index, self.facts
+        schema = pa.array(facts.schemas, pa.string())
+        return {
+            **self._of_frames(frames),
+            **self._addresses_of(index.connection[frames]),
+            "side": lambda: pa.array(SIDES).take(pa.array(index.side[frames])),
+            "schema": lambda: schema.take(pa.array(facts.schema[frames])),
+            **self._described(frames),
+            "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
+            "position": lambda: pa.array(index.position[frames]),
+            "length": lambda: pa.array(index.stop[frames] - index.start[frames]),
+        }
+
     # Tables
 
     def _frame_table(self) -> pa.RecordBatch:
-        index, facts, frames = self.index, self.facts, self.frames
-        schema = pa.array(facts.schemas, pa.string())
+        index, frames = self.index, self.frames
         count = frames.size
         checks, sizes = FRAMES.schema.field("checks").type.value_type, index.stop[frames] - index.start[frames]
         failures = np.zeros(count, np.int32)
@@ -336,14 +350,8 @@ class Assembly:
             self._tables[FRAMES.name],
             count,
             {
-                **self._of_frames(frames),
+                **self.about(frames),
                 "frame_id": lambda: self._frame_ids,
-                "side": lambda: pa.array(SIDES).take(pa.array(index.side[frames])),
-                "schema": lambda: schema.take(pa.array(facts.schema[frames])),
-                **self._described(frames),
-                "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
-                "position": lambda: pa.array(self._positions),
-                "length": pa.array(sizes),
                 "checks_bad": pa.array(failures),
                 "checks": pa.ListArray.from_arrays(np.append(0, np.cumsum(failures)).astype(np.int32), failed),
                 "gaps": pa.ListArray.from_arrays(np.append(0, np.cumsum(gaps > 0)).astype(np.int32), ranges),

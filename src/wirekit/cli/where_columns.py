@@ -1,0 +1,138 @@
+"""The rows over which ``--where`` is evaluated, of the frames of a window that columns have read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from wirekit.cli.where import MOST_PLACES, ROW, WhereFrames
+from wirekit.road.arrays import codes_of, joined
+from wirekit.road.assembly import Assembly
+from wirekit.tables.facts import TABLES
+
+AT_ONCE = 1 << 15
+"""The number of frames that are evaluated together."""
+
+
+def fitting(assembly: Assembly, where: WhereFrames, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The frames that fit, of some frames of a window in ascending order."""
+    rows = _Rows(assembly)
+    parts = [frames[begin : begin + AT_ONCE] for begin in range(0, frames.size, AT_ONCE)]
+    fits = [part[sorted(rows.numbers(where, part))] for part in parts]
+    return np.concatenate([frames[:0], *fits])
+
+
+class _Rows:
+    """The rows of a window's frames, as ``frame_rows`` makes them one by one."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        index = assembly.index
+        self._assembly = assembly
+        self._asked = index.request >= 0
+        self._first = np.where(self._asked, index.request, np.arange(index.request.size))
+        self._failures = np.zeros(index.kind.size, np.int64)
+        for frame, failed in assembly.checks:
+            self._failures[frame] = len(failed)
+        frames_of_messages = [each.frames for each in assembly.messages]
+        self._messages = np.bincount(
+            np.concatenate([np.zeros(0, np.int64), *frames_of_messages]), minlength=index.kind.size
+        )
+        declared = [(frames, each.columns) for frames, each in assembly.contents.rows if each.table in TABLES]
+        sizes = [frames.size for frames, _ in declared]
+        frames = np.concatenate([np.zeros(0, np.int64), *(frames for frames, _ in declared)])
+        order = np.argsort(frames, kind="stable")
+        self._frames = frames[order]
+        self._columns = {
+            name: joined([columns.get(name) for _, columns in declared], sizes, kind).take(pa.array(order))
+            for name, kind in (
+                ("topic", pa.string()), ("partition", pa.int32()), ("error", pa.string()), ("client", pa.string()),
+                ("group_id", pa.string()),
+            )
+        }  # fmt: skip
+        self._places, self._begins = self._ordered_places()
+
+    def numbers(self, where: WhereFrames, frames: NDArray[np.int64]) -> list[int]:
+        """The places of the frames that fit among some frames."""
+        return where.numbers(self._about(where, frames), self._of_places(where, frames), self._errors(where, frames))
+
+    def _about(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
+        index, first = self._assembly.index, self._first[frames]
+        columns = {
+            **self._assembly.about(frames),
+            "checks_bad": pa.array(self._failures[frames]),
+            "client": self._text("client", frames),
+            "group_id": self._text("group_id", frames),
+            "latency_us": pa.array(index.time[frames] - index.time[first], mask=~self._asked[frames]),
+            "messages": pa.array(self._messages[frames]),
+            ROW: pa.array(np.arange(frames.size)),
+        }
+        made = {name: columns[name] for name in where.frames.names}
+        arrays = [column() if callable(column) else column for column in made.values()]
+        return pa.record_batch(
+            [array.cast(field.type) for array, field in zip(arrays, where.frames, strict=True)], where.frames
+        )
+
+    def _text(self, name: str, frames: NDArray[np.int64]) -> pa.Array:
+        """The first text that is not empty of each frame, or else of the first frame of its call."""
+        column = self._columns[name]
+        there = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(column, ""), False)))
+        row = np.full(self._first.size, -1, np.int64)
+        row[self._frames[there[::-1]]] = there[::-1]
+        row = np.where(row < 0, row[self._first], row)[frames]
+        return column.take(pa.array(row, mask=row < 0))
+
+    def _ordered_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows with a place, by frame and by the first row with their topic; and where those of each frame begin.
+
+        A topic without partition counts only if no other row of the frame has it with one.
+        """
+        topic, many = codes_of(self._columns["topic"])
+        rows = np.flatnonzero(np.asarray(self._columns["topic"].is_valid()))
+        whole = np.asarray(self._columns["partition"].is_valid())[rows]
+        keys = self._frames[rows] * many + topic[rows]
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        has_partition = np.bincount(which[whole], minlength=first.size) > 0
+        alone = np.zeros(rows.size, bool)
+        alone[first] = True
+        kept = np.flatnonzero(whole | (~has_partition[which] & alone))
+        order = kept[np.lexsort((kept, first[which[kept]], self._frames[rows[kept]]))]
+        rows = rows[order]
+        return rows, np.searchsorted(self._frames[rows], np.arange(self._first.size + 1))
+
+    def _of_places(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
+        """The places of frames; a frame without any has those of the first frame of its call."""
+        begins = self._begins
+        own = begins[frames + 1] > begins[frames]
+        source = np.where(own, frames, self._first[frames])
+        count = np.minimum(begins[source + 1] - begins[source], MOST_PLACES)
+        number = np.repeat(np.arange(frames.size), count)
+        offsets = np.arange(number.size) - np.repeat(np.cumsum(count) - count, count)
+        rows = pa.array(self._places[np.repeat(begins[source], count) + offsets])
+        columns = [self._columns[name].take(rows) for name in ("topic", "partition")]
+        return pa.record_batch([*columns, pa.array(number)], where.places)
+
+    def _errors(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
+        """The errors of frames; without a topic of their own, that of the request if it refers to one."""
+        error, topic = self._columns["error"], self._columns["topic"]
+        failed = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(error, ""), False)))
+        place = np.searchsorted(frames, self._frames[failed])
+        failed = failed[(place < frames.size) & (frames[np.minimum(place, frames.size - 1)] == self._frames[failed])]
+        of = self._frames[failed]
+        stated = np.asarray(pc.fill_null(pc.not_equal(topic, ""), False))[failed]
+        only = np.where(self._asked[of], self._only[self._first[of]], -1)
+        row = np.where(stated, failed, only)
+        columns = topic.take(pa.array(row, mask=row < 0)), error.take(pa.array(failed))
+        return pa.record_batch([*columns, pa.array(np.searchsorted(frames, of))], where.errors)
+
+    @property
+    def _only(self) -> NDArray[np.int64]:
+        """For each frame, a row with its topic, if it refers to exactly one; else -1."""
+        topic = codes_of(self._columns["topic"])[0][self._places]
+        begins, ends = self._begins[:-1], self._begins[1:]
+        changes = np.append(0, np.cumsum(np.diff(topic, prepend=-1) != 0))
+        one = (ends > begins) & (changes[ends] - changes[np.minimum(begins + 1, changes.size - 1)] == 0)
+        only = np.full(begins.size, -1, np.int64)
+        only[one] = self._places[begins[one]]
+        return only

@@ -26,7 +26,7 @@ COLUMNS = {"topic": "topic", "group": "group_id", "client": "client"}
 
 
 def selected_by_columns(selection: Selection) -> Selected | None:
-    """The frames that match; None if the selection depends on numbers of frames or connections, as objects give them.
+    """The frames that match; None if objects must select: by numbers of frames or connections.
 
     Objects also report an expression that is wrong.
     """

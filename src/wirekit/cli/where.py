@@ -59,7 +59,6 @@ class _Expression:
     """
 
     def __init__(self, expression: str, schema: pa.Schema) -> None:
-        need("--where", "duckdb", "pyarrow")
         import duckdb
 
         self._error = duckdb.Error
@@ -92,6 +91,7 @@ class WhereMessages(_Expression):
     """An expression over messages: the columns of the table ``messages``."""
 
     def __init__(self, expression: str) -> None:
+        need("--where", "duckdb", "pyarrow")
         super().__init__(expression, TABLES["messages"].schema)
 
     def fits(self, rows: Sequence[Row]) -> list[bool]:
@@ -109,6 +109,9 @@ class WhereMessages(_Expression):
 
 class WhereFrames(_Expression):
     """An expression over frames. A frame has several rows if it refers to several topics, partitions or errors.
+
+    Attributes:
+        frames, places, errors: the schemas of the arguments of ``numbers``.
 
     Args:
         expression: in DuckDB's language.
@@ -146,9 +149,9 @@ class WhereFrames(_Expression):
         """The numbers (``ROW``) of the frames with a row that fits.
 
         Args:
-            frames: a row for each frame, as ``WhereFrames.frames`` states.
-            places: the topics and partitions of frames, as ``places`` states.
-            errors: the errors in frames, each with its topic, if that is known, as ``errors`` states.
+            frames: a row for each frame.
+            places: the topics and partitions of frames.
+            errors: the errors in frames, each with its topic, if that is known.
         """
         of_place = self._relation(places).project(f"{ROW} AS _of_place, topic, partition")
         of_error = self._relation(errors).distinct().project(f"{ROW} AS _of_error, topic AS _topic, error")

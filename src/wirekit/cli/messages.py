@@ -48,7 +48,7 @@ from wirekit.cli.complaints import Complaints
 from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.selected_names import Names
-from wirekit.cli.where import MessageRows, WhereMessages
+from wirekit.cli.where import AT_ONCE, MessageRows, WaitingMessages, WhereMessages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
@@ -163,23 +163,30 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
     followed = FollowedCapture(parts, choice)
     rows_of = MessageRows(followed.path)
     names, shown = Names(selection), 0
+
+    def show_message(frame: Frame, message: Message) -> None:
+        nonlocal shown
+        show(followed.path, message)
+        show.unplaced += unplaced(frame, [message])
+        shown += 1
+
+    live = any(piped(part) is not None for part in parts)
+    waiting = None if where is None else WaitingMessages(where, show_message, at_once=1 if live else AT_ONCE)
     items = numbered(followed, describe=selection.active)
     with complaints:
         for each in names.counted(items) if selection.active else items:
-            rows = [] if where is None else rows_of.of(each.link, each.item)
-            if each.item is not None and not selection.wants(each):
+            link, item = each.link, each.item
+            rows = [] if waiting is None else rows_of.of(link, item)
+            if item is not None and not selection.wants(each):
                 continue
-            if where is None:
-                complaints.take(each.link, each.item)
-            messages = each.item.messages if isinstance(each.item, Frame) else []
-            if where is not None and messages:
-                fits = where.fits(rows)
-                messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
-            messages = [message for message in messages if selection.wants_topic(message.topic)]
-            for message in messages:
-                show(followed.path, message)
-            show.unplaced += unplaced(each.item, messages)
-            shown += len(messages)
+            if waiting is None:
+                for message in take(link, item):
+                    show(followed.path, message)
+                    shown += 1
+            elif isinstance(item, Frame):
+                waiting.add(item, item.messages, rows, selection.wants_topic)
+        if waiting is not None:
+            waiting.settle()
     if selection.active and not shown:
         say(f"{followed.path}: no message matches; {names.text()}")
     return complaints.status | followed.status

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
+from wirekit.cli.where import WaitingMessages, WhereMessages
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Frame, Message
 from wirekit.pipeline.calls import Emitted
@@ -22,11 +23,9 @@ from wirekit.pipeline.messages import COLUMN_OF, message_of, unplaced
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import MESSAGES
-from wirekit.tables.records import Row
 
 if TYPE_CHECKING:
     from wirekit.cli.messages import Show
-    from wirekit.cli.where import WhereMessages
 
 
 class MessageWindows(Windows[Message]):
@@ -60,8 +59,8 @@ class MessageWindows(Windows[Message]):
         self._take_item, self._show = take, show
         self._path = files[0].name
         self._expression = where
+        self._waiting = None if where is None else WaitingMessages(where, self._add_message)
         self._messages: list[Message] = []  # of the frame that ``completed`` takes next
-        self._undecided: list[tuple[Frame, Message, Row]] = []
         self.shown = 0
 
     def assembly(self, *arguments: Any) -> Assembly:
@@ -70,7 +69,7 @@ class MessageWindows(Windows[Message]):
 
     def take(self, link: Link, item: Item | None) -> Iterable[Message]:
         """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
-        if self._expression is None:
+        if self._waiting is None:
             return self._take_item(link, item)
         self._messages = item.messages if isinstance(item, Frame) else []
         return ()
@@ -78,30 +77,20 @@ class MessageWindows(Windows[Message]):
     def completed(self, name: str, link: Link, item: Item | None) -> tuple[str, Iterable[Emitted]]:
         """As for ``Writer``; the rows of messages that are taken wait for ``where``."""
         call_id, emitted = super().completed(name, link, item)
-        if self._messages and isinstance(item, Frame):
+        if self._messages and self._waiting is not None and self._selected is not None and isinstance(item, Frame):
             messages, self._messages = self._messages, []
             rows = [row for table, row, _ in emitted if table == MESSAGES.name]
-            pairs = zip(messages, rows, strict=True)
-            self._undecided += [(item, *pair) for pair in pairs if self._wants_topic(pair[0].topic)]
-            if len(self._undecided) >= AT_ONCE:
-                self._decide()
+            self._waiting.add(item, messages, rows, self._selected.selection.wants_topic)
         return call_id, emitted
 
-    def _wants_topic(self, topic: str | None) -> bool:
-        return self._selected is None or self._selected.selection.wants_topic(topic)
-
-    def _decide(self) -> None:
-        """Selects among the messages that wait."""
-        undecided, self._undecided = self._undecided, []
-        fits = [] if self._expression is None else self._expression.fits([row for *_, row in undecided])
-        for (frame, message, _), chosen in zip(undecided, fits, strict=True):
-            if chosen:
-                self._items.append((frame.time_us or 0, message))
-                self._show.unplaced += unplaced(frame, [message])
+    def _add_message(self, frame: Frame, message: Message) -> None:
+        self._items.append((frame.time_us or 0, message))
+        self._show.unplaced += unplaced(frame, [message])
 
     def end(self, size: int = 0) -> None:
         """Shows the window that was read; ``size`` is the number of bytes read so far."""
-        self._decide()
+        if self._waiting is not None:
+            self._waiting.settle()
         super().end(size)
 
     def _hold(self, batch: pa.RecordBatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from wirekit.capture.endpoints import address_columns
 from wirekit.cli.common import need
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.sql import SETTINGS, in_one_line
-from wirekit.conversation import Frame
+from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse
 from wirekit.tables.columns import TABLES
 from wirekit.tables.records import Row
@@ -43,6 +43,8 @@ PLACE_COLUMNS = ("topic", "partition", "error")
 """Columns of ``call_topics``: a frame has a row for each topic and partition that it refers to."""
 NUMBERS = ("frame", "connection")
 """Columns besides: the numbers that ``wirekit frames`` shows."""
+Wanted = Callable[[str | None], bool]
+"""Whether a topic is wanted."""
 ROW = "_row"
 """The column with the number of the item that a row belongs to."""
 
@@ -105,6 +107,34 @@ class WhereMessages(_Expression):
 
         numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
         return rows.take(pa.array(sorted(self._items_of(self._relation(numbered))), pa.int64()))
+
+
+class WaitingMessages:
+    """Messages that wait to be selected, because a query takes some milliseconds.
+
+    Args:
+        where: the expression that selects.
+        then: called with each message that fits, and its frame.
+        at_once: the number that is evaluated together.
+    """
+
+    def __init__(self, where: WhereMessages, then: Callable[[Frame, Message], None], *, at_once: int = AT_ONCE) -> None:
+        self._where, self._then, self._at_once = where, then, at_once
+        self._waiting: list[tuple[Frame, Message, Row]] = []
+
+    def add(self, frame: Frame, messages: Sequence[Message], rows: Sequence[Row], topic: Wanted) -> None:
+        """Adds those messages of a frame whose topic is wanted; ``rows`` are their rows of ``messages``."""
+        pairs = zip(messages, rows, strict=True)
+        self._waiting += [(frame, *pair) for pair in pairs if topic(pair[0].topic)]
+        if len(self._waiting) >= self._at_once:
+            self.settle()
+
+    def settle(self) -> None:
+        """Selects among all messages that wait."""
+        waiting, self._waiting = self._waiting, []
+        for (frame, message, _), fits in zip(waiting, self._where.fits([row for *_, row in waiting]), strict=True):
+            if fits:
+                self._then(frame, message)
 
 
 class WhereFrames(_Expression):

@@ -114,11 +114,9 @@ class _Maker:
                 return _first(table)
             case ir.BitFields(fields=fields):
                 return {field.name: 0 if field.table is None else _least(field.table, field.width) for field in fields}
-            case ir.Blob():
-                return self._blob(node)
-            case ir.Coded(blob=blob, coding=coding):
-                data = self._blob(blob)
-                return _coded(coding, data) if isinstance(data, bytes) else data
+            case ir.Blob(coding=coding):
+                data = self._blob(node)
+                return data if coding is None or not isinstance(data, bytes) else _coded(coding, data)
             case ir.Delimited(decimal=decimal):
                 return 0 if decimal else TEXT
             case ir.Structure():
@@ -191,14 +189,15 @@ class _Maker:
         self._scopes.append(value)
         try:
             for index, member in enumerate(node.members):
-                if ends and isinstance(member.node, ir.Blob) and member.node.length is None:
+                inner = member.node
+                if ends and isinstance(inner, ir.Blob) and inner.length is None and inner.coding is None:
                     value[member.name] = ends
                 elif index not in node.computed:
-                    value[member.name] = self.value(member.node)
+                    value[member.name] = self.value(inner)
                 else:
-                    bare = ir.bare(member.node)
+                    bare = ir.bare(inner)
                     value[member.name] = _omitted_bytes(bare) if isinstance(bare, ir.Blob) else _Omitted()
-                ends = member.node.until if isinstance(member.node, ir.Several) else b""
+                ends = inner.until if isinstance(inner, ir.Several) else b""
         finally:
             self._scopes.pop()
         return {name: item for name, item in value.items() if not isinstance(item, _Omitted)}

@@ -76,7 +76,7 @@ def _forgets(node: ir.Node, around: frozenset[str]) -> bool:
             return key not in around and _forgets(wirekit.registry[key].layout, around | {key})
         case ir.Number(real=real, groups=groups):
             return real or groups > 0
-        case ir.Coded():  # what stands for nothing is shown, and only a record keeps its bytes
+        case ir.Blob(coding=coding) if coding is not None:  # what stands for nothing is shown; only a record keeps it
             return True
         case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenMore() | ir.WhenNext():
             return True

@@ -13,7 +13,7 @@ import wirekit
 from tests.own import own
 from wirekit.exports import export
 from wirekit.values import SymbolTable
-from wirekit.wire import Struct, Symbols, int8
+from wirekit.wire import String, Struct, Symbols, int8, uint16
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 HEADS = {"kafka.request": 12, "kafka.message": 6, "joyqueue.header": 23, "net.tcp": 20, "net.ipv4": 20}
@@ -59,6 +59,12 @@ def test_fields_without_a_fixed_offset_are_listed() -> None:
     written = export(["kafka.message"], "c")
     assert [each.path for each in written.missing] == ["kafka.message.timestamp"]
     assert "kafka.message.timestamp" in written.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_text_of_varying_size_has_its_length(encoding: str) -> None:
+    with own(Struct("a" / int8, "b" / String(uint16, encoding=encoding))) as key:
+        assert "  uint16_t b_length; /* offset 1, big-endian */" in export([key], "c").text
 
 
 def test_numbers_that_share_a_name_have_names_of_their_own() -> None:

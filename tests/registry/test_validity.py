@@ -103,6 +103,10 @@ CROSSING = Struct(
         (Struct("a" / Struct("b" / Bytes(this._.n)), "n" / int8), "a reads 'n', which Record does not have before it"),
         (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit and leaves none for b"),
         (Struct("a" / RecordsToEnd(int16), "b" / int8), "a takes all bytes up to the limit and leaves none for b"),
+        (
+            Struct("a" / String(encoding="latin-1"), "b" / int8),
+            "a takes all bytes up to the limit and leaves none for b",
+        ),
         (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null must be 0, or negative in a signed integer"),
         (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null must be 0, or negative"),
         (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),

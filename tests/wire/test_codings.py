@@ -16,7 +16,7 @@ from tests.own import own
 from wirekit.compiler.engines import DECODERS
 from wirekit.errors import Misuse, Wrong
 from wirekit.value_text import value_text
-from wirekit.wire import Array, Bytes, Custom, Delimited, Length, String, Struct, int16, uint8, uint16
+from wirekit.wire import Array, Bytes, Const, Custom, Delimited, Length, String, Struct, int16, uint8, uint16
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,18 @@ def test_a_text_has_its_bytes_on_every_engine(node: String, value: str | None, d
         batch = wirekit.columns(key, whole * 2)
         assert batch["text"].to_pylist() == [value] * 2
         assert wirekit.build_columns(key, batch) == whole * 2
+
+
+def test_a_text_that_may_be_null_may_be_left_out() -> None:
+    with own(Struct("text" / String(int16, encoding="utf-16-le", null=-1))) as key:
+        assert wirekit.encode(key, {}) == b"\xff\xff"
+
+
+def test_a_constant_text_in_another_encoding_has_its_own_bytes() -> None:
+    with own(Struct("text" / Const(String(4, encoding="utf-16-le"), "ab"))) as key:
+        assert agree(key, "ab".encode("utf-16-le"), {}).value.text == "ab"
+        with pytest.raises(Misuse, match="text is a constant"):
+            wirekit.columns(key, b"")
 
 
 @pytest.mark.parametrize(

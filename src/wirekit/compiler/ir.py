@@ -193,7 +193,7 @@ class BitFields(Interpreted):
 
 
 class Blob(Node):
-    """Bytes or text.
+    """Bytes, text, or values that are encoded as bytes.
 
     Attributes:
         length: a number in front, an expression, or None for all bytes up to the limit.
@@ -203,6 +203,7 @@ class Blob(Node):
         filler: whether the bytes are padding.
         part: whether the bytes are a piece of a larger value of unknown size.
         sealed: whether the bytes are cipher text, which only the reference engine decrypts, with a key of the caller.
+        coding: what the bytes encode: text in another encoding, or values of a user's own functions; else None.
     """
 
     WORDS = "a byte string"
@@ -214,15 +215,12 @@ class Blob(Node):
     filler: bool
     part: bool = False
     sealed: bool = False
+    coding: Coding | None = None
 
-
-class Coded(Node):
-    """Encoded bytes: text in another encoding, or values of a user's own functions."""
-
-    WORDS = "text in another encoding, or a value of a function"
-    COST = BYTES
-    blob: Blob
-    coding: Coding
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text, in any encoding."""
+        return self.text or (self.coding is not None and self.coding.text)
 
 
 class Delimited(Node):
@@ -602,7 +600,7 @@ def _measured(node: Node, minimum_by_node: dict[int, int]) -> int:
             return sum(_minimum(member.node, minimum_by_node) for member in members)
         case Alternatives(nodes=nodes):
             return min((_minimum(inner, minimum_by_node) for inner in nodes), default=0)
-        case Qualified(node=inner) | Packed(blob=inner) | Coded(blob=inner):
+        case Qualified(node=inner) | Packed(blob=inner):
             return _minimum(inner, minimum_by_node)
     return 0
 
@@ -614,7 +612,7 @@ def fixed_size(node: Node) -> int | None:
             return None if groups else size
         case Interpreted(number=inner):
             return fixed_size(inner)
-        case Qualified(node=inner) | Coded(blob=inner):
+        case Qualified(node=inner):
             return fixed_size(inner)
         case Blob(length=Literal(value=int(size))):
             return size

@@ -91,8 +91,7 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
         length = _expression(source.length, path)
     filler = isinstance(source, blobs.Padding)
     text = source.text and source.coding is None
-    blob = ir.Blob(length, source.null, text, source.explained, filler, source.part)
-    return blob if source.coding is None else ir.Coded(blob, source.coding)
+    return ir.Blob(length, source.null, text, source.explained, filler, source.part, coding=source.coding)
 
 
 def _bit(source: numbers.Bit, path: str) -> ir.Node:
@@ -161,7 +160,7 @@ def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
     codecs = tuple(((value,) if single else value, name) for value, name in source.codecs.items())
     size = None if source.size is None else _expression(source.size, path)
     blob = lower(source.inner, path)
-    if not isinstance(blob, ir.Blob):
+    if not isinstance(blob, ir.Blob) or blob.coding is not None:
         raise Misuse(f"{path}: compressed data must be a byte string, not a {type(source.inner).__name__}")
     content = lower(source.content, ir.inner_path(path, "content"))
     return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)

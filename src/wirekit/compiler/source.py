@@ -385,7 +385,7 @@ def nullable(node: ir.Node) -> bool:
             return null is not None or nullable(inner)
         case ir.Around(node=inner):
             return nullable(inner)
-        case ir.Packed(blob=blob) | ir.Coded(blob=blob):
+        case ir.Packed(blob=blob):
             return nullable(blob)
         case ir.Alternatives(nodes=nodes):
             return any(map(nullable, nodes))

@@ -130,7 +130,8 @@ def _sums(node: ir.Structure) -> Iterator[str]:
             yield f"the checksum {name} covers nothing"
         if isinstance(number, ir.Blob):
             bits = checksum(total.algorithm).bits
-            if not isinstance(number.length, Literal) or 8 * ir.minimum(number) != bits or number.text or number.filler:
+            is_plain = not (number.text or number.filler or number.coding)
+            if not isinstance(number.length, Literal) or 8 * ir.minimum(number) != bits or not is_plain:
                 yield f"the checksum {name} must be an integer, or for {total.algorithm} Bytes({-(-bits // 8)})"
         elif not isinstance(number, ir.Number) or number.real:
             yield f"the checksum {name} must be an integer or bytes"
@@ -141,7 +142,7 @@ def _sums(node: ir.Structure) -> Iterator[str]:
         if total.content and total.first == total.last:
             core = bare(node.members[total.first].node)
             core = core.blob if isinstance(core, ir.Packed) else core
-            if not isinstance(core, ir.Blob):
+            if not isinstance(core, ir.Blob) or core.coding is not None:
                 yield f"the checksum {name} covers the content of {names[total.first]}, which is not a byte string"
             elif isinstance(core.length, ir.Number) and core.length.groups:
                 yield f"the checksum {name} covers the content of {names[total.first]}, which has a varint as length"
@@ -210,9 +211,7 @@ def _qualities(node: ir.Node) -> set[str]:
             return set()
         case ir.Number() | ir.Interpreted() | ir.Delimited(decimal=True):
             return {"integer"}
-        case ir.Blob() | ir.Several() | ir.Delimited():
-            return {"length"}
-        case ir.Coded(coding=coding) if coding.text:
+        case ir.Blob(coding=None) | ir.Blob(is_text=True) | ir.Several() | ir.Delimited():
             return {"length"}
         case ir.Around(node=inner):
             return _qualities(inner) | ({"length"} if isinstance(node, ir.Fallback) else set())
@@ -274,7 +273,7 @@ def _inside(node: ir.Node | ir.BitField | None) -> dict[str, ir.Node | ir.BitFie
             return {member.name: member.node for member in members}
         case ir.BitFields(fields=bits):
             return {bit.name: bit for bit in bits}
-        case ir.BitField() | ir.Number() | ir.Interpreted() | ir.Blob() | ir.Delimited() | ir.Several():
+        case ir.BitField() | ir.Number() | ir.Interpreted() | ir.Blob(coding=None) | ir.Delimited() | ir.Several():
             return {}
     return None
 
@@ -293,9 +292,9 @@ def _never(tree: Expression, value: Any, equal: bool, members: Mapping[str, ir.N
         yield f"{name}, which is in {ends[0]}..{ends[1]}, with {value}; {remedy}"
     elif equal and isinstance(value, str) and isinstance(field, ir.Node) and (reason := _unlike(field, value)):
         yield f"{name} with {value!r}, which {reason}"
-    elif equal and isinstance(field, ir.Blob) and isinstance(field.length, Literal) and isinstance(value, str | bytes):
+    elif equal and isinstance(field, ir.Blob) and isinstance(value, str | bytes):
         size = len(value.encode(errors="surrogateescape") if isinstance(value, str) else value)
-        if size != field.length.value:
+        if field.coding is None and isinstance(field.length, Literal) and size != field.length.value:
             yield f"{name}, which has {field.length.value} bytes, with {value!r}, which has {size}"
     elif equal and isinstance(field, ir.Named) and field.closed and value is not None and value not in field.table:
         yield f"{name} with {value}, which {field.table.name} does not name"
@@ -308,12 +307,12 @@ def _unlike(node: ir.Node, text: str) -> str:
     except UnicodeEncodeError as error:
         return f"has a character that no text has, {text[error.start]!r}"
     match node:
-        case ir.Blob(length=ir.Number(high=most)) if len(data) > most:
+        case ir.Blob(length=ir.Number(high=most), coding=None) if len(data) > most:
             return f"has {len(data)} bytes; its length is at most {most}"
         case ir.Delimited(end=end, lines=lines):
             inside = end if end in data + end[:-1] else b"\n" if lines and b"\n" in data else b""
             return f"contains {inside.decode()!r}, where the text ends" if inside else ""
-        case ir.Coded(coding=TextCoding(name=name) as coding) if "\ufffd" not in text:  # bytes that do not decode
+        case ir.Blob(coding=TextCoding(name=name) as coding) if "\ufffd" not in text:  # bytes that do not decode
             try:
                 encoded = coding.encode(text)
                 fits = coding.size in (None, len(encoded)) and coding.decode(encoded) == text
@@ -364,10 +363,8 @@ def _kind(node: ir.Node | ir.BitField | None) -> str | None:
     match node:
         case ir.BitField() | ir.Number() | ir.Boolean() | ir.Named():
             return "a number"
-        case ir.Blob(text=text):
+        case ir.Blob(is_text=text, coding=coding) if text or coding is None:
             return "text" if text else "bytes"
-        case ir.Coded(coding=coding) if coding.text:
-            return "text"
         case ir.Delimited(decimal=decimal):
             return "a number" if decimal else "text"
         case ir.BitFields():
@@ -420,11 +417,9 @@ def _null(number: ir.Number, null: int | None, kind: str) -> Iterator[str]:
 def _string(node: ir.Node) -> str:
     """The kind of string of a value, in words; "" if it cannot be a string."""
     match node:
-        case ir.Blob(text=True):
-            return "text"
-        case ir.Blob(length=length):
+        case ir.Blob(text=False, coding=None, length=length):
             return "" if length is None else "bytes"  # bytes up to the limit are always written unchanged
-        case ir.Delimited(decimal=False) | ir.Coded():
+        case ir.Blob() | ir.Delimited(decimal=False):
             return "text"
         case ir.Packed(blob=inner) | ir.Around(node=inner):
             return _string(inner)
@@ -451,7 +446,7 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
             fits = isinstance(number, (int, float)) and _is_float32(number)
         case ir.Number() | ir.Boolean():
             fits = isinstance(number, (int, float))
-        case ir.Blob(text=text, length=length):
+        case ir.Blob(text=text, length=length, coding=None):
             size = length.value if isinstance(length, Literal) else None
             fits = isinstance(number, str if text else (bytes, bytearray))
             fits = fits and not (isinstance(number, str) and _unlike(core, number))

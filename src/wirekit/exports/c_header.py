@@ -117,7 +117,7 @@ class _Writer:
 
     def _field(self, node: ir.Node, name: str, path: str, offset: int, size: int) -> str:
         note = ""
-        while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields, ir.Coded)):
+        while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields)):
             if isinstance(node, ir.Named):
                 name_of_table = unused(_name(node.table.name), {used for _, used in self._tables.values()})
                 table = self._tables.setdefault(id(node.table), (node.table, name_of_table))

@@ -83,10 +83,8 @@ class _Writer:
                 return self._symbol(table, self._of(number), closed)
             case ir.BitFields(fields=fields):
                 return self._object({each.name: self._bits(each) for each in fields})
-            case ir.Blob(text=text, null=null):
-                return _or_null({"type": "string"} if text else HEX, null is not None)
-            case ir.Coded(blob=blob, coding=coding):
-                return _or_null({"type": "string"} if coding.text else {}, blob.null is not None)
+            case ir.Blob(is_text=is_text, null=null, coding=coding):
+                return _or_null({"type": "string"} if is_text else HEX if coding is None else {}, null is not None)
             case ir.Delimited(decimal=decimal):
                 return {"type": "integer"} if decimal else {"type": "string"}
             case ir.Structure(name=name):

@@ -276,16 +276,15 @@ class _Writer:
                 return self._attributes(name, inner, kind)
             case ir.BitFields():
                 return [{"id": name, "type": self._bits(node, name)}]
-            case ir.Blob():
-                return self._blob(name, node, kind)
-            case ir.Coded(blob=blob, coding=TextCoding(name=coding, pad=pad)) if len(pad.encode(coding)) < 2:
+            case ir.Blob(coding=TextCoding(name=coding, pad=pad)) if len(pad.encode(coding)) < 2:
                 coded: Entry = {"type": "str", "encoding": ENCODINGS[coding]}
                 coded |= {"pad-right": ord(pad)} if pad else {}
                 self.note("text that is not in its encoding is an error")
-                return [each | coded if each["id"] == name else each for each in self._blob(name, blob, kind)]
-            case ir.Coded(blob=blob):
-                self.note("values of an encoding or a function are read as bytes")
-                return self._blob(name, blob, kind)
+                return [each | coded if each["id"] == name else each for each in self._blob(name, node, kind)]
+            case ir.Blob():
+                if node.coding is not None:
+                    self.note("values of an encoding or a function are read as bytes")
+                return self._blob(name, node, kind)
             case ir.Delimited(end=end, decimal=decimal):
                 if len(end) != 1:
                     raise NotExpressed("text with a delimiter of several bytes")
@@ -438,7 +437,7 @@ class _Writer:
         entry: Entry = {"id": name}
         if node.otherwise is None:
             self.note("values without a case are accepted")
-        elif isinstance(node.otherwise, ir.Blob) and node.otherwise.length is None and not node.otherwise.text:
+        elif isinstance(node.otherwise, ir.Blob) and node.otherwise.length is None and not node.otherwise.is_text:
             entry["size-eos"] = True
         else:
             cases["_"] = self._type(node.otherwise, name, kind)

@@ -177,14 +177,13 @@ class _Writer:
                 return f"closed({call}, T[{self._table(table)}])" if closed else call
             case ir.BitFields(number=number, fields=fields):
                 return self._bits(number, fields, path, name)
-            case ir.Blob():
-                return self._blob(node, path, name)
-            case ir.Coded(blob=blob, coding=TextCoding(name="utf-8" | "ascii", pad=pad)):
-                call = self.node(replace(blob, text=True), path)
+            case ir.Blob(coding=TextCoding(name="utf-8" | "ascii", pad=pad)):
+                call = self._blob(replace(node, text=True), path, name)
                 return f"padded({call}, {text(pad)})" if pad else call
-            case ir.Coded(blob=blob):
-                self.notes.add(f"{self.key}.{path}", "values of an encoding or a function are shown as bytes")
-                return self.node(blob, path)
+            case ir.Blob():
+                if node.coding is not None:
+                    self.notes.add(f"{self.key}.{path}", "values of an encoding or a function are shown as bytes")
+                return self._blob(node, path, name)
             case ir.Delimited(end=end, decimal=decimal):
                 return f"delimited({self.field(path, name, 'string')}, {text(end)}, {boolean(decimal)})"
             case ir.Structure():

@@ -178,10 +178,8 @@ class _Writer:
                 return "Symbol"
             case ir.BitFields():
                 return self._inner(self._fields(node))
-            case ir.Blob(text=text, null=null):
-                return _or_none("str" if text else "bytes", null is not None)
-            case ir.Coded(blob=blob, coding=coding):
-                return _or_none("str" if coding.text else "Any", blob.null is not None)
+            case ir.Blob(is_text=is_text, null=null, coding=coding):
+                return _or_none("str" if is_text else "bytes" if coding is None else "Any", null is not None)
             case ir.Delimited(decimal=decimal):
                 return "int" if decimal else "str"
             case ir.Structure():

@@ -101,7 +101,7 @@ class Choices(Maker):
     def branch(self, node: ir.Node, path: str, scope: Scope, contents: Contents) -> None:
         """Determines the content of a field's bytes."""
         match node:
-            case ir.Blob(length=None, part=part):
+            case ir.Blob(length=None, coding=None, part=part):
                 if part:
                     self.add_step(Let(self.opaque, "=", self.constant(1)))
             case ir.Fallback(node=ir.Protobuf(message=message)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirekit.checksums import Form, checksum
 from wirekit.compiler import ir
-from wirekit.program.columns import BYTES, FLAG, Column
+from wirekit.program.columns import FLAG, Column
 from wirekit.values import SymbolTable
 
 NARROW = 32  # bits of a number with names, if it fits
@@ -22,10 +22,8 @@ def column_of(node: ir.Node) -> Column:
             bits = number.bits + (not number.signed)  # one more for the sign
             dtype = "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
             return Column("", "number", dtype, table=table)
-        case ir.Blob(text=text):
-            return Column("", "text") if text else BYTES
-        case ir.Coded(coding=coding):
-            return Column("", "text" if coding.text else "bytes", coding=coding)
+        case ir.Blob(is_text=is_text, coding=coding):
+            return Column("", "text" if is_text else "bytes", coding=coding)
         case ir.Delimited(decimal=decimal):
             return Column("", "number", "int64") if decimal else Column("", "text")
     return Column("", "")

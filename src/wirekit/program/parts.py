@@ -92,4 +92,4 @@ class _Search:
 
 
 def _is_rest(node: ir.Node) -> bool:
-    return isinstance(node, ir.Blob) and node.length is None and not node.text
+    return isinstance(node, ir.Blob) and node.length is None and not node.text and node.coding is None

@@ -98,7 +98,7 @@ class _Reader(Branches):
         return Value(inside=values)
 
     def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
-        if isinstance(node.node, ir.Blob):
+        if isinstance(node.node, ir.Blob) and node.node.coding is None:
             return self.constant_bytes(node, node.node, path, scope)
         if ir.number_of(node.node) is None:
             raise unfit(self.key, path, node, "its field is not a number")
@@ -132,15 +132,13 @@ class _Reader(Branches):
     # Byte strings.
 
     def visit_Blob(self, node: ir.Blob, path: str, scope: Scope) -> Value:
-        return self.string(node, path, scope)[0]
-
-    def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
         value, _, _ = self.string(node, path, scope)
-        return Value(value.place, unfit="a text in another encoding" if node.coding.text else "a user's value")
+        if node.coding is None:
+            return value
+        return Value(value.place, unfit="a text in another encoding" if node.is_text else "a user's value")
 
-    def string(self, string: ir.Blob | ir.Coded, path: str, scope: Scope) -> tuple[Value, int, int | None]:
+    def string(self, node: ir.Blob, path: str, scope: Scope) -> tuple[Value, int, int | None]:
         """(value, register with the start of the bytes, register for their presence if they may be null)."""
-        node, coding = (string.blob, string.coding) if isinstance(string, ir.Coded) else (string, None)
         start, length = self.fresh(), self.fresh()
         present: int | None = None
         prefixed: steps.Prefixed | None = None
@@ -167,21 +165,20 @@ class _Reader(Branches):
         if not node.explained:
             self.gaps = True
             self.add_step(steps.Gap(length))
-        column = self.column(path, column_of(string))
-        text = column.kind == "text"
+        column = self.column(path, column_of(node))
         if present is not None:
             column.nullable = True
         if prefixed is not None:
             prefixed.column = column
         else:
             self.add_step(steps.Copy(column, start, length, present))
-        if text:
-            self.text(column.path, start, length, present, "utf-8" if coding is None else coding.name)
-        elif coding is not None:
+        if node.is_text:
+            self.text(column.path, start, length, present, "utf-8" if node.coding is None else node.coding.name)
+        elif node.coding is not None:
             good, end = self.fresh(), self.let("+", start, length)
-            self.add_step(steps.Call(good, Stands(coding), start, end, start))
+            self.add_step(steps.Call(good, Stands(node.coding), start, end, start))
             self.emit(self.verdict(column.path), good, present)
-        unfit = TEXT if text else "a byte string"
+        unfit = TEXT if node.is_text else "a byte string"
         presence = () if present is None else (present,)
         return Value(length, 0, LONGEST, length=length, unfit=unfit, present=presence), start, present
 

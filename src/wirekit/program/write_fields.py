@@ -237,9 +237,9 @@ class Fields(Choices):
 
     # Byte strings.
 
-    def visit_Blob(self, string: ir.Blob | ir.Coded, path: str, scope: Scope, *, null: bool = False) -> Value:
+    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Writes bytes or text; ``null`` if a null is allowed as well."""
-        node, column = string.blob if isinstance(string, ir.Coded) else string, self.column(path, column_of(string))
+        column = self.column(path, column_of(node))
         prefix = node.length if isinstance(node.length, ir.Number) else None
         step = self.bytes(column)
         if prefix is None or node.null is None:
@@ -258,8 +258,6 @@ class Fields(Choices):
             self.add_step(Let(EXTRA, "+", EXTRA, length))
         present = () if node.null is None else (column,)
         return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=present)
-
-    visit_Coded = visit_Blob
 
     def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""

@@ -85,11 +85,9 @@ class Damage:
                     yield from self._sizes("count", node.count, len(value), steps)
                 for index, item in enumerate(value):
                     yield from self._visit(element, item, (*steps, index), scope)
-            case ir.Blob(length=ir.Number() as number, text=text):
-                size = len(value.encode(errors="surrogateescape") if text else value)
-                yield from self._sizes("length", number, size, steps)
-            case ir.Coded(blob=ir.Blob(length=ir.Number() as number), coding=coding):
-                yield from self._sizes("length", number, len(coding.encode(value)), steps)
+            case ir.Blob(length=ir.Number() as number, text=text, coding=coding):
+                data = value.encode(errors="surrogateescape") if text else value
+                yield from self._sizes("length", number, len(data if coding is None else coding.encode(value)), steps)
             case ir.Bounded(length=number, node=inner):
                 place = self.places.get(join_path(list(steps)))
                 if place is not None:

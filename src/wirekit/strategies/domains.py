@@ -60,8 +60,9 @@ def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -
 
 def domain_of(node: ir.Node, names: Names) -> Domain | None:
     """The possible values of the field at ``names`` inside a node; None if it cannot be chosen."""
-    if names == (LENGTH,) and isinstance(ir.core(node), ir.Blob | ir.Several):
-        return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
+    match ir.core(node):
+        case ir.Blob(coding=None) | ir.Several() if names == (LENGTH,):
+            return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
     match node:
         case ir.Structure(members=members):
             for index, member in enumerate(members):
@@ -84,9 +85,9 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
         case ir.Boolean() if not names:
             return Domain([False, True])
         case ir.Blob() if not names:
+            if node.coding is not None:
+                return _string_domain(node, node.coding.encode, " ") if node.coding.text else None
             return _string_domain(node, str.encode if node.text else bytes, " " if node.text else b"\0")
-        case ir.Coded(blob=blob, coding=coding) if not names and coding.text:
-            return _string_domain(blob, coding.encode, " ")
         case ir.Constant(value=Literal(value=value)) if not names:
             return Domain([value])
         case ir.WhenNext(node=inner) | ir.WhenMore(node=inner) if not names:

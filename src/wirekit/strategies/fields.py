@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wirekit.codings import CodingError, read_plainly
+from wirekit.codings import Coding, CodingError, read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.strategies.choices import LONG, Rejected
@@ -127,28 +127,28 @@ class Fields(Drawing):
         self.advance(size_of(number, (node.null or 0) if value is None else size) + size)
         return value
 
-    def _coded(self, node: ir.Coded, scope: Scope, forced: dict[Names, Any]) -> Any:
+    def _coded(self, node: ir.Blob, coding: Coding, scope: Scope, forced: dict[Names, Any]) -> Any:
         """A value of an encoding or function, from drawn bytes."""
-        if () in forced and node.coding.text:
-            return self._coded_text(node, forced[()])
+        if () in forced and coding.text:
+            return self._coded_text(node, coding, forced[()])
         wants = bool(self.wants)
-        data = self._blob(node.blob, scope, {})
+        data = self._blob(node, scope, {})
         if data is None:
             return None
-        near = node.coding.nearest(data)
+        near = coding.nearest(data)
         if near != data and wants:
             raise Rejected
         if len(near) != len(data):
             self.advance(None)
         try:
-            return read_plainly(node.coding, near)
+            return read_plainly(coding, near)
         except CodingError:
             raise Rejected from None
 
-    def _coded_text(self, node: ir.Coded, text: str | None) -> str | None:
+    def _coded_text(self, node: ir.Blob, coding: Coding, text: str | None) -> str | None:
         """A text in another encoding; its length prefix, if any, counts its bytes."""
-        number, null = node.blob.length, node.blob.null
-        data = b"" if text is None else node.coding.encode(text)
+        number, null = node.length, node.null
+        data = b"" if text is None else coding.encode(text)
         if not isinstance(number, ir.Number):
             self._sized(text, data, len(data))
         else:

@@ -62,12 +62,10 @@ class Maker(Fields, Settling, Messages):
                 return self._named(node, forced)
             case ir.BitFields():
                 return self._bits(node, forced)
-            case ir.Blob():
-                return self._blob(node, scope, forced)
+            case ir.Blob(coding=coding):
+                return self._blob(node, scope, forced) if coding is None else self._coded(node, coding, scope, forced)
             case ir.Delimited():
                 return self._delimited(node, forced)
-            case ir.Coded():
-                return self._coded(node, scope, forced)
             case ir.Structure():
                 return self._structure(node, scope, forced)
             case ir.Several():
@@ -231,7 +229,7 @@ class Maker(Fields, Settling, Messages):
         if not present:
             self.full = True
             return None
-        if isinstance(node.node, ir.Blob):
+        if isinstance(node.node, ir.Blob) and node.node.coding is None:
             return self._blob(node.node, scope, forced, some=True)
         return self.make(node.node, scope, forced)
 

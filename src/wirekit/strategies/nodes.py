@@ -57,8 +57,6 @@ def branch_names(node: ir.Node) -> list[str]:
 def kinds_of(node: ir.Node) -> set[str]:
     """The kinds of damage that a node itself allows."""
     match node:
-        case ir.Coded(blob=blob):
-            return kinds_of(blob)
         case ir.Structure(members=members, measures=measures, sums=sums):
             names = {"checksum"} if sums else set()
             for measure in measures:

@@ -19,7 +19,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import Scope, Unusual, by_name, field_of, is_large, nullable, units, whole_number
+from wirekit.compiler.source import Scope, Unusual, by_name, field_of, is_large, units, whole_number
 from wirekit.values import Symbol
 from wirekit.wire.blobs import is_decimal
 from wirekit.wire.compressed import Opened
@@ -70,10 +70,6 @@ class Builder(Structures):
                 self._blob(code, node, x, scope)
             case ir.Delimited():
                 self._delimited(code, node, x)
-            case ir.Coded():
-                write = self._constant(node.coding.encode, "write")
-                data = code.let("v", f"{write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
-                self._blob(code, node.blob, data, scope)
             case ir.Several():
                 self._several(code, node, x, scope)
             case ir.When() if ir.fixed(node.node) is not None:
@@ -256,6 +252,9 @@ class Builder(Structures):
         code.add(node.number.code.upper(), node.number.size, number, little=node.number.little)
 
     def _blob(self, code: Building, node: ir.Blob, x: str, scope: Scope | None) -> None:
+        if node.coding is not None:
+            write = self._constant(node.coding.encode, "write")
+            x = code.let("v", f"{write}({x})" + (f" if {x} is not None else None" if node.null is not None else ""))
         if isinstance(node.length, ir.Number):
             self._prefixed(code, node, node.length, x)
             return

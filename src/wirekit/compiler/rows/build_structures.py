@@ -212,9 +212,9 @@ class Structures(Generator):
                 return self._default(inner, scope)
             case ir.Several(count=None):
                 return "[]"
-            case ir.Blob(length=None, text=False):
+            case ir.Blob(length=None, text=False, coding=None):
                 return "b''"
-            case ir.Blob(text=False, null=None, length=length) if (
+            case ir.Blob(text=False, null=None, coding=None, length=length) if (
                 not isinstance(length, ir.Number) and length is not None
             ):
                 return f"S.zeros({self._expression(length, scope)})"

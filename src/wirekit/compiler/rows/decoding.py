@@ -44,15 +44,12 @@ class Decoder(Structures, Lists):
                     self._verdict(code, path, "decryption", "None", "p", status="absent")
                 value = self._blob(code, node, path)
                 code.add_span(path, *code.extent)
+                if node.coding is not None:
+                    read = self._constant(functools.partial(read_plainly, node.coding), "read")
+                    code.add_line(f"if {value} is not None: {value} = {read}({value})")
                 return value
             case ir.Delimited():
                 return self._delimited(code, node, path)
-            case ir.Coded():
-                value = self._blob(code, node.blob, path, "text" if node.coding.text else "bytes")
-                code.add_span(path, *code.extent)
-                read = self._constant(functools.partial(read_plainly, node.coding), "read")
-                code.add_line(f"if {value} is not None: {value} = {read}({value})")
-                return value
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, path.scope), node.node, path)
             case ir.WhenMore():
@@ -185,10 +182,10 @@ class Decoder(Structures, Lists):
 
     # Bytes and text.
 
-    def _blob(self, code: Decoding, node: ir.Blob, path: Place, kind: str = "bytes") -> str:
-        """Bytes; sets the extent of the function. ``kind`` is the kind of their span if the node gives none."""
+    def _blob(self, code: Decoding, node: ir.Blob, path: Place) -> str:
+        """Bytes, or UTF-8 text; sets the extent of the function."""
         value = code.fresh("v")
-        kind = "text" if node.text else "filler" if node.filler else kind
+        kind = "text" if node.is_text else "filler" if node.filler else "bytes"
         if isinstance(node.length, ir.Number):
             return self._prefixed(code, node, node.length, value, path, kind)
         start, end = code.here(), path.limit

@@ -80,7 +80,7 @@ class Loader(Generator):
                 self._named(code, node, x)
             case ir.BitFields():
                 self._bits(code, node, x)
-            case ir.Blob(text=False):
+            case ir.Blob(text=False, coding=None):
                 if node.sealed:
                     code.add_line(f"if plain_mapping({x}): raise Unusual")
                 code.add_line(f"if {x}.__class__ is not bytes: {x} = octets({x})")

@@ -125,7 +125,7 @@ class _Maker:
                 return self._several(node)
             case ir.When(condition=condition, node=inner):
                 return self.value(inner) if self._of(condition) else None
-            case ir.WhenMore(node=inner) if self._optional:
+            case ir.WhenNext(magic=b"", node=inner) if self._optional:
                 return self.value(inner)
             case ir.Conditional():
                 return None

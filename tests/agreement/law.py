@@ -78,7 +78,7 @@ def _forgets(node: ir.Node, around: frozenset[str]) -> bool:
             return real or groups > 0
         case ir.Blob(coding=coding) if coding is not None:  # what stands for nothing is shown; only a record keeps it
             return True
-        case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenMore() | ir.WhenNext():
+        case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenNext():
             return True
         case ir.Blob(null=null) | ir.Several(null=null) if null is not None:
             return True
@@ -145,7 +145,7 @@ def _runs_on(key: str, context: tuple[tuple[str, Any], ...]) -> bool:
     element = _element(key, context)
     open_end = isinstance(element, ir.Structure) and not element.measures
     return element is not None and any(
-        (isinstance(node, ir.Several) and node.stop) or (open_end and isinstance(node, ir.WhenMore | ir.WhenNext))
+        (isinstance(node, ir.Several) and node.stop) or (open_end and isinstance(node, ir.WhenNext))
         for _, node in ir.walk(element)
     )
 

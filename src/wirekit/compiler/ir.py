@@ -349,16 +349,10 @@ class When(Conditional):
 
 
 class WhenNext(Conditional):
-    """Present if the next bytes have a given value."""
+    """Present if the next bytes are ``magic``; if that is empty, if there are any bytes before the limit."""
 
-    WORDS = "a field that the next bytes decide about"
+    WORDS = "a field whose presence the next bytes decide"
     magic: bytes
-
-
-class WhenMore(Conditional):
-    """Present if there are bytes before the limit."""
-
-    WORDS = "a field that may be left out at the end"
 
 
 class Either(Alternatives):
@@ -649,7 +643,7 @@ def length_in_front(node: Node) -> int:
 
 def bare(node: Node) -> Node:
     """The node under conditions and defaults."""
-    while isinstance(node, (When, WhenMore, Optional)):
+    while isinstance(node, (When, WhenNext, Optional)):
         node = node.node
     return node
 

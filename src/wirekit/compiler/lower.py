@@ -189,7 +189,7 @@ _LOWERERS: dict[type, Lowerer] = {
     ),
     composite.Switch: _switch,
     composite.IfNext: lambda node, path: ir.WhenNext(lower(node.inner, path), node.magic),
-    composite.IfMore: lambda node, path: ir.WhenMore(lower(node.inner, path)),
+    composite.IfMore: lambda node, path: ir.WhenNext(lower(node.inner, path), b""),
     composite.OrBytes: lambda node, path: ir.Fallback(lower(node.inner, path)),
     composite.Lookahead: lambda node, path: ir.Ahead(lower(node.inner, path), node.at),
     composite.Sized: lambda node, path: ir.Bounded(lower(node.inner, path), _number(node.length, path), node.null),

@@ -299,7 +299,7 @@ class Generator:
                 return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
             case ir.BitFields():
                 return self._default_bits(node, 0)
-            case ir.WhenMore() | ir.WhenNext():
+            case ir.WhenNext():
                 return "None"
             case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
                 return "None"

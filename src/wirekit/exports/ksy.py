@@ -297,12 +297,12 @@ class _Writer:
                 return self._several(name, node, kind)
             case ir.When(condition=condition, node=inner):
                 return _if(self._truth(condition, kind.chain), self._attributes(name, inner, kind))
+            case ir.WhenNext(magic=b"", node=inner):
+                return self._optional("not _io.eof", name, inner, kind)
             case ir.WhenNext(magic=magic, node=inner):
                 kind.instances[f"next_{name}"] = {"pos": "_io.pos", "size": len(magic)}
                 present = f"_io.size - _io.pos >= {len(magic)} and next_{name} == [{', '.join(map(str, magic))}]"
                 return self._optional(present, name, inner, kind)
-            case ir.WhenMore(node=inner):
-                return self._optional("not _io.eof", name, inner, kind)
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
                 on = f"({self._truth(condition, kind.chain)}) ? 1 : 0"
                 cases = {1: self._type(then, name, kind), 0: self._type(otherwise, name, kind)}

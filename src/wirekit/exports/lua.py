@@ -192,10 +192,10 @@ class _Writer:
                 return self._several(node, path, name)
             case ir.When(condition=condition, node=inner):
                 return f"when({self.function(condition)}, {self.node(inner, path, element=element)})"
+            case ir.WhenNext(magic=b"", node=inner):
+                return f"when_more({self.node(inner, path, element=element)})"
             case ir.WhenNext(magic=magic, node=inner):
                 return f"when_next({text(magic)}, {self.node(inner, path, element=element)})"
-            case ir.WhenMore(node=inner):
-                return f"when_more({self.node(inner, path, element=element)})"
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
                 both = f"{self.node(then, path, element=element)}, {self.node(otherwise, path, element=element)}"
                 return f"either({self.function(condition)}, {both})"

@@ -100,10 +100,9 @@ class Branches(Choices):
         return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope)
 
     def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope) -> Value:
-        return self.when(self.begins(self.mark(), self.limit, node.magic), node.node, path, scope)
-
-    def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope) -> Value:
-        return self.when(self.let("<", self.mark(), self.limit), node.node, path, scope)
+        here, end = self.mark(), self.limit
+        present = self.begins(here, end, node.magic) if node.magic else self.let("<", here, end)
+        return self.when(present, node.node, path, scope)
 
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Reads one of several nodes."""

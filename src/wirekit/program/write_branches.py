@@ -153,19 +153,13 @@ class Branches(Fields):
         self.if_true(condition, body)
         return maybe(value, condition)
 
-    def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope, default: Any) -> Value:
-        return self.when(node.node, path, scope, default, b"")
-
     def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope, default: Any) -> Value:
-        if isinstance(node.node, ir.Constant):
-            return self.alone(node.node, path, scope, default, node.magic)
-        return self.when(node.node, path, scope, default, node.magic)
-
-    def when(self, node: ir.Node, path: str, scope: Scope, default: Any, magic: bytes) -> Value:
-        """Writes a node if it has a value."""
-        value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=bool(magic))
+        inner, magic = node.node, node.magic
+        if magic and isinstance(inner, ir.Constant):
+            return self.alone(inner, path, scope, default, magic)
+        value, body, presence = self.apart(partial(self.node, inner, path, scope, default), constants=bool(magic))
         present = presence()
-        self.select(node, path, magic, present)
+        self.select(inner, path, magic, present)
         self.if_true(present, body)
         return maybe(value, present)
 

@@ -90,7 +90,7 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
             return _string_domain(node, str.encode if node.text else bytes, " " if node.text else b"\0")
         case ir.Constant(value=Literal(value=value)) if not names:
             return Domain([value])
-        case ir.WhenNext(node=inner) | ir.WhenMore(node=inner) if not names:
+        case ir.WhenNext(node=inner) if not names:
             domain = domain_of(inner, names)
             return None if domain is None else Domain([*domain.values, None], domain.low, domain.high)
         case ir.Alternatives(nodes=nodes):

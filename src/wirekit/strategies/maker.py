@@ -74,10 +74,10 @@ class Maker(Fields, Settling, Messages):
                 present = self._decided(condition, scope)
                 self.take(node, "present" if present else "absent")
                 return self.make(inner, scope, forced) if present else None
+            case ir.WhenNext(magic=b""):
+                return self._when_more(node, scope, forced)
             case ir.WhenNext():
                 return self._when_next(node, scope, forced)
-            case ir.WhenMore():
-                return self._when_more(node, scope, forced)
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
                 holds = self._decided(condition, scope)
                 self.take(node, "then" if holds else "otherwise")
@@ -219,7 +219,7 @@ class Maker(Fields, Settling, Messages):
         self.want(node.magic, must=True)
         return self.make(node.node, scope, forced)
 
-    def _when_more(self, node: ir.WhenMore, scope: Scope, forced: dict[Names, Any]) -> Any:
+    def _when_more(self, node: ir.WhenNext, scope: Scope, forced: dict[Names, Any]) -> Any:
         present = not self.full and not (() in forced and forced[()] is None) and self.upto(2) > 0
         if self.diving:
             present = self.layout.refers(node.node)

@@ -145,8 +145,9 @@ def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) 
         raise unfit(key, layout.members[layout.sums[0].at].name, "a checksum around the list")
     lead = list(_leads(key, layout, at, several.count))
     for member in layout.members[at + 1 :]:
-        if not (isinstance(member.node, ir.Blob) and member.node.length is None):
-            raise unfit(key, member.name, member.node, "after the records")
+        rest = member.node
+        if not (isinstance(rest, ir.Blob) and rest.length is None and rest.coding is None):
+            raise unfit(key, member.name, rest, "after the records")
     return of_list(key, several, layout.members[at].name, lead)
 
 
@@ -154,7 +155,7 @@ def _leads(key: str, layout: ir.Structure, at: int, counter: ir.Number | Express
     measures = {measure.at: measure for measure in layout.measures}
     for index, member in enumerate(layout.members[:at]):
         match member.node:
-            case ir.WhenNext(magic=magic, node=ir.Blob(length=None)):
+            case ir.WhenNext(magic=magic, node=ir.Blob(length=None, coding=None)) if magic:
                 yield Lead(member.name, None, "instead", value=magic)
             case ir.Number(real=False) as number if index in measures:
                 measure = measures[index]

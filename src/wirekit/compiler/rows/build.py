@@ -82,7 +82,7 @@ class Builder(Structures):
                     (condition, lambda: self._branch(code, node.node, x, scope)),
                     ("else:", lambda: code.add_line(absent)),
                 )
-            case ir.WhenNext() | ir.WhenMore():
+            case ir.WhenNext():
                 self._selected(code, node, x, scope)
             case ir.Either():
                 code.fork(
@@ -108,9 +108,9 @@ class Builder(Structures):
             case ir.Protobuf():
                 self._protobuf(code, node, x)
 
-    def _selected(self, code: Building, node: ir.WhenNext | ir.WhenMore, x: str, scope: Scope | None) -> None:
+    def _selected(self, code: Building, node: ir.WhenNext, x: str, scope: Scope | None) -> None:
         """An optional field whose presence the bytes tell: the state compares them in the end."""
-        magic = node.magic if isinstance(node, ir.WhenNext) else b""
+        magic = node.magic
 
         def place(*, present: bool) -> None:
             code.flush()

@@ -88,7 +88,7 @@ class Structures(Generator):
     def _limit(code: Building, covered: Iterable[ir.Node]) -> None:
         """The end of bytes that a length counts, in the same buffer: fields may be absent before it, and lists end."""
         inside = [inner for node in covered for _, inner in ir.walk(node)]
-        if any(isinstance(each, ir.WhenMore | ir.Reference) or getattr(each, "until", b"") for each in inside):
+        if any(isinstance(each, ir.WhenNext | ir.Reference) or getattr(each, "until", b"") for each in inside):
             code.add_line(f"S.end_limit(o, {code.here()})")
 
     # The value of a structure is a record without other entries here.
@@ -121,7 +121,7 @@ class Structures(Generator):
             match node:
                 case ir.When():
                     conditions.append(self._expression(node.condition, scope))
-                case ir.WhenMore():
+                case ir.WhenNext():
                     conditions.append(f"{self._read_or_none(x, member.name)} is not None")
                 case _:  # a length or checksum without a value has no other wrapper
                     code.add_line("raise Unusual")

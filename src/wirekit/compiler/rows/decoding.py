@@ -52,13 +52,10 @@ class Decoder(Structures, Lists):
                 return self._delimited(code, node, path)
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, path.scope), node.node, path)
-            case ir.WhenMore():
-                return self._present(code, f"p < {path.limit}", node.node, path)
-            case ir.WhenNext():
-                size = len(node.magic)
-                return self._present(
-                    code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {path.limit}", node.node, path
-                )
+            case ir.WhenNext(magic=magic):
+                size = len(magic)
+                begins = f"b[p:p + {size}] == {magic!r} and p + {size} <= {path.limit}"
+                return self._present(code, begins if magic else f"p < {path.limit}", node.node, path)
             case ir.Either():
                 value = code.fresh("v")
                 with code.branch(f"if {self._expression(node.condition, path.scope)}:"):

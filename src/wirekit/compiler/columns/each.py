@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.compiler import ir
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked
 from wirekit.compiler.columns.compressed_records import compressed_levels
@@ -78,8 +77,7 @@ def is_list(key: str, context: Mapping[str, Any] | None = None) -> bool:
     >>> is_list("kafka.message_set"), is_list("kafka.message")
     (True, False)
     """
-    plan = program(key, context).plan
-    return bool(plan.path or plan.lead) or isinstance(registry[key].layout, ir.Several)
+    return program(key, context).plan.least is not None
 
 
 def holds_messages(key: str, context: Mapping[str, Any] | None = None) -> bool:
@@ -219,7 +217,7 @@ class _Scan:
 
     def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], valid: NDArray[Any]) -> None:
         """Adds an error for each value, otherwise good, that has bytes after its records."""
-        if _has_tail(self.key, self.columnar):
+        if self.columnar.plan.tail:
             return
         stopped = level.arrays["stopped"]
         for number in np.flatnonzero(valid & (stopped < ends)).tolist():
@@ -235,13 +233,3 @@ def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
         outer = wrapper.fill_null(-1).to_numpy()
         offset = np.where(outer < 0, offset, outer)
     return np.searchsorted(begins, offset, side="right") - 1
-
-
-def _has_tail(key: str, columnar: Columnar) -> bool:
-    """Whether a layout has a field for the bytes after its records."""
-    layout = registry[key].layout
-    if columnar.plan.stop:
-        return True
-    return (
-        bool(columnar.plan.path) and isinstance(layout, ir.Structure) and layout.members[-1].name != columnar.plan.path
-    )

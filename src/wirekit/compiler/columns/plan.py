@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Records:
         until: bytes that end the list, or none; ``except_first``: whether the first record may begin with them.
         lead: the fields in front, in order.
         least: the smallest number of bytes of a record, which bounds the count; None without a list.
+        tail: whether bytes may follow the list: a record that the limit cuts, or a field.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Records:
     except_first: bool = False
     lead: tuple[Lead, ...] = ()
     least: int | None = None
+    tail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Recor
     elif counted and not (isinstance(several.count, Field) and any(each.role == "count" for each in lead)):
         raise unfit(key, path, several, f"its count is {several.count}")
     ends = several.stop, several.until, several.except_first
-    return Records(key, several.element, path, counted, *ends, tuple(lead), several.least)
+    return Records(key, several.element, path, counted, *ends, tuple(lead), several.least, tail=several.stop)
 
 
 def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) -> Records:
@@ -148,7 +150,8 @@ def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) 
         rest = member.node
         if not (isinstance(rest, ir.Blob) and rest.length is None and rest.coding is None):
             raise unfit(key, member.name, rest, "after the records")
-    return of_list(key, several, layout.members[at].name, lead)
+    listed = of_list(key, several, layout.members[at].name, lead)
+    return replace(listed, tail=listed.tail or at + 1 < len(layout.members))
 
 
 def _leads(key: str, layout: ir.Structure, at: int, counter: ir.Number | Expression | None) -> Iterator[Lead]:

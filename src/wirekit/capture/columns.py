@@ -18,7 +18,7 @@ from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface, Place
 from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import scan, scan_column
-from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS, Details, details_of
+from wirekit.compiler.columns.errors import NO_ERRORS, Details, details_of, error_batch
 from wirekit.compiler.columns.run import as_array
 from wirekit.decoding import decode
 from wirekit.errors import Misuse, WireError
@@ -490,14 +490,9 @@ def _add_incomplete(unread: memoryview, position: int, key: str, limits: Limits,
 
 def _error(error: WireError, position: int, size: int) -> pa.RecordBatch:
     at = position + min(error.offset or 0, size)
-    return _error_batch(position, size, details_of(error, at)._replace(at=at))
+    return error_batch(position, size, details_of(error, at)._replace(at=at))
 
 
 def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) -> pa.RecordBatch:
     offset, size = begin + rows["@offset"][row].as_py(), rows["@length"][row].as_py()
-    return _error_batch(offset, size, Details("wrong", path, offset, why))
-
-
-def _error_batch(offset: int, size: int, details: Details) -> pa.RecordBatch:
-    row = offset, size, *details, 0, None, 0
-    return pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)
+    return error_batch(offset, size, Details("wrong", path, offset, why))

@@ -181,6 +181,12 @@ class LevelErrors:
         return [self.table()[0], front]
 
 
+def error_batch(offset: int, length: int, details: Details) -> pa.RecordBatch:
+    """One error in bytes that are not in compressed data."""
+    row = offset, length, *details, 0, None, 0
+    return pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)
+
+
 def errors_of(levels: Iterable[LevelErrors]) -> pa.RecordBatch:
     """The errors of some levels."""
     parts = [part for errors in levels for part in errors.batches()]

@@ -44,7 +44,7 @@ from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import compressed_levels
-from wirekit.compiler.columns.errors import ERRORS, LevelErrors, details_of, errors_of
+from wirekit.compiler.columns.errors import LevelErrors, details_of, error_batch, errors_of
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.meanings import TIMES, dated, with_symbols
 from wirekit.compiler.columns.opening import BOTH, Opening
@@ -296,7 +296,6 @@ def _level(data: NDArray[Any], place: Start) -> Level:
 def _unreadable(key: str, error: WireError, size: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """An empty batch and the error of the header, which selects no layout, in a number of bytes."""
     at = min(error.offset or 0, size)
-    row = at, size - at, *details_of(error, at)._replace(at=at), 0, None, 0
     metadata = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     nothing = pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata))
-    return nothing, pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)
+    return nothing, error_batch(at, size - at, details_of(error, at)._replace(at=at))

@@ -374,24 +374,6 @@ def conditional(node: ir.Node) -> bool:
     return isinstance(ir.core(node), ir.Conditional)
 
 
-def nullable(node: ir.Node) -> bool:
-    """Whether a value may be null."""
-    match node:
-        case ir.Blob(null=null) | ir.Several(null=null):
-            return null is not None
-        case ir.Conditional() | ir.Reference():
-            return True
-        case ir.Bounded(null=null, node=inner):
-            return null is not None or nullable(inner)
-        case ir.Around(node=inner):
-            return nullable(inner)
-        case ir.Packed(blob=blob):
-            return nullable(blob)
-        case ir.Alternatives(nodes=nodes):
-            return any(map(nullable, nodes))
-    return False
-
-
 def is_large(node: ir.Node) -> bool:
     """Whether a branch has the node in a function of its own."""
     return isinstance(node, (ir.Structure, ir.Choice)) and sum(1 for _ in ir.parts(node)) > 1

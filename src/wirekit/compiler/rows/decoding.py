@@ -26,7 +26,7 @@ from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import is_large, nullable, units, whole_number
+from wirekit.compiler.source import is_large, units, whole_number
 from wirekit.wire.blobs import is_decimal
 
 
@@ -55,7 +55,7 @@ class Decoder(Structures, Lists):
             case ir.WhenNext(magic=magic):
                 size = len(magic)
                 begins = f"b[p:p + {size}] == {magic!r} and p + {size} <= {path.limit}"
-                return self._present(code, begins if magic else f"p < {path.limit}", node.node, path)
+                return self._maybe(code, begins if magic else f"p < {path.limit}", node.node, path, by_bytes=True)
             case ir.Either():
                 value = code.fresh("v")
                 with code.branch(f"if {self._expression(node.condition, path.scope)}:"):
@@ -108,21 +108,15 @@ class Decoder(Structures, Lists):
         code.move(f"{value}, p = {call}b, p, {path.limit}, {code.path(path)}{above})")
         return value
 
-    def _maybe(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
+    def _maybe(self, code: Decoding, condition: str, node: ir.Node, path: Place, *, by_bytes: bool = False) -> str:
+        """Reads a node that may be absent; if its own bytes decide, a null that is present is not an absence."""
         value = code.fresh("v")
         with code.branch(f"if {condition}:"):
             self._branch(code, value, node, path)
+            if by_bytes:
+                code.add_line(f"if {value} is None: raise Unusual")
         with code.branch("else:"):
             self._absent(code, value, path)
-        return value
-
-    def _present(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
-        """Reads a node whose presence its own bytes decide; a null that is present is not an absence."""
-        if not nullable(node):
-            return self._maybe(code, condition, node, path)
-        present = code.let("t", condition)
-        value = self._maybe(code, present, node, path)
-        code.add_line(f"if {present} and {value} is None: raise Unusual")
         return value
 
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
@@ -143,7 +137,7 @@ class Decoder(Structures, Lists):
             self._end(code, size, limit, path)
             code.add_line(f"{value} = {self._node(code, node.node, path.within(limit))}")
             code.add_line(f"if p != {limit}: raise Unusual")
-            if node.null is not None and nullable(node.node):
+            if node.null is not None:
                 code.add_line(f"if {value} is None: raise Unusual")
         return value
 

@@ -190,8 +190,8 @@ class _Maker:
         try:
             for index, member in enumerate(node.members):
                 inner = member.node
-                if ends and isinstance(inner, ir.Blob) and inner.length is None and inner.coding is None:
-                    value[member.name] = ends
+                if ends and isinstance(inner, ir.Blob) and inner.length is None:
+                    value[member.name] = _decoded(inner, ends)
                 elif index not in node.computed:
                     value[member.name] = self.value(inner)
                 else:
@@ -280,6 +280,15 @@ def _omitted_bytes(node: ir.Blob) -> _Omitted:
     """Bytes that building computes; expressions can read their length if it is fixed."""
     size = ir.fixed_size(node)
     return _Omitted() if size is None or size > LARGEST else _Omitted(bytes(size))
+
+
+def _decoded(node: ir.Blob, data: bytes) -> Any:
+    """The value of the bytes of a field."""
+    if node.coding is None:
+        return data.decode(errors="surrogateescape") if node.text else data
+    if not stands(node.coding, data):
+        raise Unknown(f"the bytes 0x{data.hex()} have no value")
+    return node.coding.decode(data)
 
 
 def _coded(coding: Coding, data: bytes) -> Any:

@@ -90,6 +90,8 @@ def _hex_of_nonzero(data: bytes) -> str:
         ),
         (Struct("l" / RecordsToEnd(int16, until=b"\1"), "end" / rest()), {"l": [0], "end": "01"}),
         (Struct("l" / RecordsToEnd(int8, until=b"\0"), "end" / Const(int8, 0)), {"l": [], "end": 0}),
+        (Struct("l" / RecordsToEnd(int8, until=b"\1"), "end" / String()), {"l": [0], "end": "\1"}),
+        (Struct("l" / RecordsToEnd(int8, until=b"a\0"), "end" / String(encoding="utf-16-le")), {"l": [0], "end": "a"}),
     ],
 )
 def test_numbers_and_bytes_are_changed_until_they_are_valid(node: Node, value: Any) -> None:

@@ -125,11 +125,12 @@ def _directly_built(schema: Schema, value: Any, params: Params, bounds: Limits) 
 def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
     """The value of a JSON form; generated code loads plain parts, the nodes load the others."""
     if generated:
+        from wirekit.compiler.rows import REASONS
         from wirekit.compiler.rows import load as rows_load
 
         try:
             return rows_load.unit(schema.key)(rows_load.State(params), obj)
-        except rows_load.REASONS:
+        except REASONS:
             pass  # the nodes explain errors, if there are any
     try:
         return schema.node.load(obj, Scope.root(params))

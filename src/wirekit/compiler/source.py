@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import keyword
 import linecache
+import struct
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
 from wirekit.compiler.generated import by_key
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, WirekitError
 from wirekit.values import Record
 from wirekit.wire.message_fields import Derived
 from wirekit.wire.references import referred
@@ -31,6 +32,13 @@ PLAIN = (bool, int, float, str, bytes, type(None))
 
 class Unusual(Exception):
     """The bytes or the value are not usual; the reference engine handles them, and explains errors."""
+
+
+REASONS = (
+    *(Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, struct.error),
+    RecursionError,
+)
+"""The exceptions of generated code for bytes or a value that it does not handle, or that do not fit."""
 
 
 def missing() -> None:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
-from wirekit.compiler.rows.build_state import REASONS, State, Unit, flag, integer, octets, real, sequence
+from wirekit.compiler.rows.build_state import State, Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import Scope, Unusual, by_name, field_of, is_large, units, whole_number
+from wirekit.compiler.source import REASONS, Scope, Unusual, by_name, field_of, is_large, units, whole_number
 from wirekit.values import Symbol
 from wirekit.wire.blobs import is_decimal
 from wirekit.wire.compressed import Opened

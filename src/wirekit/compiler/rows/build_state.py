@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from wirekit.compiler.source import Unusual
-from wirekit.errors import WireError
 from wirekit.values import Record
 from wirekit.wire.blobs import ZEROS
 from wirekit.wire.compressed import holds
@@ -15,9 +13,6 @@ from wirekit.wire.stream import Limits
 from wirekit.wire.stream import Writer as Output
 
 Unit = Callable[..., None]
-
-# The exceptions of generated code for a value that does not fit; struct raises its own for a number that is too large.
-REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, struct.error)
 
 
 class State:

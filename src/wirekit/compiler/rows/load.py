@@ -13,15 +13,11 @@ from typing import Any, NamedTuple
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, by_name, choosing, field_of, is_large, units
-from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
 from wirekit.wire.dollar_entries import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
 from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
-
-# The exceptions of generated code for a mapping that does not fit.
-REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)
 
 
 class State(NamedTuple):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.codings import CodingError
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record, Span
@@ -23,13 +21,6 @@ span = functools.partial(tuple.__new__, Span)
 
 class Cut(Exception):
     """The limit of a list cuts its last element, which then belongs to the next field."""
-
-
-# The exceptions of generated code for a value that is missing or does not fit.
-REASONS = (
-    *(Unusual, CodingError, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error),
-    RecursionError,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ class _Scan:
         columnar, (data, begins, ends, valid) = self.columnar, byte_strings(column)
         allowance = Allowance(self.limits, int((ends - begins).sum()))
         allowance.room -= LIBRARIES
-        level = Level(data, self._ranges(data, begins, ends, valid), begins, np.arange(begins.size))
+        level = Level(data, self._ranges(data, begins, ends, valid), begins)
         try:
             run(columnar, columnar.plan, level, self.limits, self.fields, allowance)
         except NoRoom:

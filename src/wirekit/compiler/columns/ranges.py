@@ -161,7 +161,7 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int | N
     if starts.size and (int(starts.min()) < 0 or int(ends.max()) > data.size or (starts > ends).any()):
         raise Misuse(f"each range must lie in the buffer of {data.size} bytes and start before its end")
     ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64))
-    return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
+    return Level(data, ranges, np.zeros(starts.size, np.int64))
 
 
 def _doubtful(columnar: Columnar, level: Level) -> NDArray[np.bool_] | None:

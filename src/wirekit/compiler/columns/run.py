@@ -36,12 +36,12 @@ class Level:
         buffer: the bytes; from depth 1 on, all decompressed data, concatenated.
         ranges: the ranges of records in the buffer.
         begins: the start of each range in the buffer; offsets count from there.
-        parents: the row, one depth up, that contains each range.
         rows, errors: the numbers of rows and of errors.
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
         left: for each opened row, the bytes after the last good record in it.
-        roots: from depth 1 on, for each range, the offset of the outermost record that contains it.
+        parents, roots: from depth 1 on, for each range, the row one depth up that contains it, and the offset of the
+            outermost record that does.
         places: the types of the filled columns, and the names of their arrays.
         measured: the slots of columns that store only lengths.
         trays: the fields of the protobuf messages in the records.
@@ -50,12 +50,12 @@ class Level:
     buffer: NDArray[Any]
     ranges: Ranges
     begins: NDArray[Any]
-    parents: NDArray[Any]
     rows: int = 0
     errors: int = 0
     arrays: dict[str, Any] = field(default_factory=dict)
     state: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    parents: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     places: list[Place] = field(default_factory=list)
     measured: frozenset[int] = frozenset()
@@ -73,7 +73,7 @@ class Level:
         ends = np.cumsum(sizes)
         begins = ends - sizes
         ranges = Ranges(begins, ends, np.full(begins.size, -1, np.int64))
-        return cls(as_array(data), ranges, begins, parents)
+        return cls(as_array(data), ranges, begins, parents=parents)
 
     def ranges_of_rows(self) -> NDArray[Any]:
         """The range of each row."""

@@ -242,8 +242,7 @@ def scan_column(
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
     data, begins, ends, valid = byte_strings(column)
     rows = np.arange(begins.size)
-    level = Level(data, Ranges(begins, ends, valid.astype(np.int64)), begins, rows)
-    level.roots = rows
+    level = Level(data, Ranges(begins, ends, valid.astype(np.int64)), begins, roots=rows)
     bounds = limits or registry[key].limits
     run(columnar, columnar.plan, level, bounds)
     reference = of_records(columnar.plan, Allowance(bounds, level.buffer.size), context)
@@ -290,7 +289,7 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
 
 def _level(data: NDArray[Any], place: Start) -> Level:
     """The level of the buffer itself."""
-    return Level(data, Ranges.of([place]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return Level(data, Ranges.of([place]), np.zeros(1, np.int64))
 
 
 def _unreadable(key: str, error: WireError, size: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:

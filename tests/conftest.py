@@ -16,6 +16,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import engines
 from tests.engines import decode_by_all, encode_by_all, forget_compared
 
 if TYPE_CHECKING:
@@ -153,11 +154,19 @@ def _frozen() -> None:
 
 
 @pytest.fixture(autouse=True)
-def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """In the tests of behaviour, what is decoded or encoded is so on every engine, and each is shown to agree."""
-    if request.path.parent.name in BEHAVIOUR:
-        for place in _places(len(sys.modules)):
-            monkeypatch.setattr(*place)
+    if request.path.parent.name not in BEHAVIOUR:
+        yield
+        return
+    for place in _places(len(sys.modules)):
+        monkeypatch.setattr(*place)
+    before = set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:  # their imports are those of this test
+        for attribute, function in (("decode", engines.decode), ("encode", engines.encode)):
+            if getattr(sys.modules[name], attribute, None) in (decode_by_all, encode_by_all):
+                setattr(sys.modules[name], attribute, function)
 
 
 @pytest.fixture(scope="session")

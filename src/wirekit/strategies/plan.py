@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler import ir
@@ -31,7 +31,12 @@ class Branch:
 
 @dataclass(slots=True)
 class Decision:
-    """A choice that fields of a structure decide, in it or inside its fields."""
+    """A choice that fields of a structure decide, in it or inside its fields.
+
+    Attributes:
+        table: {branch: values of the variables that lead to it}, of all candidates, if nothing else decides.
+        branch_of: the branch that values of the variables lead to, for all values in ``table``.
+    """
 
     node: ir.Node
     depth: int
@@ -41,6 +46,7 @@ class Decision:
     variables: tuple[Names, ...]
     alone: bool
     table: dict[int, list[tuple[Any, ...]]] | None = None
+    branch_of: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
 
 def _most_first(decision: Decision) -> int:
@@ -70,6 +76,7 @@ class Plan:
         for decision in self.all:
             if decision.alone:
                 decision.table = outcomes(decision, self.candidates, lambda up, names: not_known(), {})
+                decision.branch_of = {values: at for at, fitting in decision.table.items() for values in fitting}
 
     def _of(self, node: ir.Node, depth: int) -> list[Decision]:
         if self.layout.escapes(node) < depth or isinstance(node, ir.Reference):

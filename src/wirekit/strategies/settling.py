@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice, product
 from typing import Any
 
 from wirekit.compiler import ir
@@ -10,7 +11,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown, look_up
 from wirekit.strategies.drawing import Drawing
 from wirekit.strategies.packing import pack, unpack
-from wirekit.strategies.plan import Branch, Decision, not_known, outcomes
+from wirekit.strategies.plan import COMBINATIONS, Branch, Decision, not_known, outcomes
 from wirekit.wire.stream import Scope
 
 
@@ -60,7 +61,7 @@ class Settling(Drawing):
         places: Mapping[int, int],
     ) -> None:
         for decision in decisions:
-            table = self._table(decision, pools, scope)
+            table = self._table(decision, pools, touched, scope)
             open_: list[tuple[Branch, list[tuple[Any, ...]]]] = []
             for index, branch in enumerate(decision.branches):
                 fitting = table.get(index)
@@ -80,8 +81,9 @@ class Settling(Drawing):
             self._settle(branch.inside, pools, touched, scope, places)
 
     def _table(
-        self, decision: Decision, pools: dict[Names, list[Any]], scope: Scope
+        self, decision: Decision, pools: dict[Names, list[Any]], touched: set[Names], scope: Scope
     ) -> dict[int, list[tuple[Any, ...]]]:
+        """{branch: values of the decision's variables that lead to it}, of the values that are left in the pools."""
         if decision.table is None:
 
             def outside(up: int, names: Names) -> Any:
@@ -90,16 +92,14 @@ class Settling(Drawing):
                 return look_up(scope, up - decision.depth, names)
 
             return outcomes(decision, pools, outside, self.context)
-        by_branch = {}
-        pools_left = [set(pools[names]) for names in decision.variables]
-        for branch, fitting in decision.table.items():
-            possible = [
-                values
-                for values in fitting
-                if all(value in pool for value, pool in zip(values, pools_left, strict=True))
-            ]
-            if possible:
-                by_branch[branch] = possible
+        if touched.isdisjoint(decision.variables):
+            return decision.table
+        by_branch: dict[int, list[tuple[Any, ...]]] = {}
+        pools_left = [pools[names] for names in decision.variables]
+        for values in islice(product(*pools_left), COMBINATIONS):  # of these alone the branch is known
+            branch = decision.branch_of.get(values)
+            if branch is not None:
+                by_branch.setdefault(branch, []).append(values)
         if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a value from outside that is no candidate
             return outcomes(decision, pools, lambda up, names: not_known(), self.context)
         return by_branch

@@ -9,6 +9,8 @@ import shutil
 import time
 import zlib
 from collections.abc import Callable
+from functools import cache
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +325,13 @@ def flipped(data: bytes, place: int, bit: int) -> bytes:
     return data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
 
 
+@cache
+def starts_of(segment: bytes) -> list[int]:
+    """Where the messages of a segment begin, and where the last one ends."""
+    entries = wirekit.decode(segment, "kafka.log_segment").value.messages
+    return list(accumulate((len(wirekit.encode("kafka.log_entry", each)) for each in entries), initial=0))
+
+
 @pytest.mark.parametrize("bit", [0x40, 0x01])
 @pytest.mark.parametrize("at", [12, 18, -1], ids=["crc", "timestamp", "value"])
 @pytest.mark.parametrize("piece", [None, 500])
@@ -336,14 +345,11 @@ def test_a_wrong_checksum_is_blamed_on_its_message_alone(
     folder = copied(tmp_path, "0.10.2.2", name)
     path = folder / f"{BASE}.log"
     whole = path.read_bytes()
-    start = 0
-    for entry in wirekit.decode(whole, "kafka.log_segment").value.messages:
-        end = start + len(wirekit.encode("kafka.log_entry", entry))
+    for start, end in pairwise(starts_of(whole)):
         path.write_bytes(flipped(whole, start + at if at > 0 else end + at, bit))
         reported = problems(folder)
         assert reported
         assert all(each[0] == path.name and start <= (each[2] or 0) <= end for each in reported), reported
-        start = end
 
 
 @pytest.mark.parametrize("piece", [None, 500])
@@ -355,10 +361,7 @@ def test_a_size_that_is_too_large_is_blamed_on_its_message_alone(
     folder = copied(tmp_path, "0.10.2.2", "t-gzip-0")
     path = folder / f"{BASE}.log"
     whole = path.read_bytes()
-    entries = wirekit.decode(whole, "kafka.log_segment").value.messages
-    starts = [0]
-    for entry in entries:
-        starts.append(starts[-1] + len(wirekit.encode("kafka.log_entry", entry)))
+    entries, starts = wirekit.decode(whole, "kafka.log_segment").value.messages, starts_of(whole)
     for number, start in enumerate(starts[:-2]):
         for more in (1, 300, starts[-1] - starts[number + 1]):
             size = (entries[number].message_size + more).to_bytes(4, "big")

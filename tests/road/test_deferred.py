@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("numba")
 
 from tests.conftest import FIXTURES
-from tests.road.law import CAPTURES, KAFKA, PLACES, Rows, by_objects, rows
+from tests.road.law import CAPTURES, KAFKA, PLACES, Rows, TableRows, by_objects
 from tests.road.law import written as packets_written
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.flows import flow_batches as follow_objects
@@ -63,7 +63,7 @@ def deferred(
         counts["again" if again else "plain"] += 1
         if again:
             batches += flow_batches(packets(), job, summary)
-    return rows(batches), summary
+    return TableRows(batches), summary
 
 
 def written(attempts: Path, manifests: Iterable[Manifest], summary: Summary) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -104,7 +104,7 @@ def test_frames_behind_lost_bytes_are_followed_again(path: Path, tmp_path: Path)
         lost = range(number, packets.num_rows, 41)
         summary = Summary({job.inputs[0].name: FileSummary()})
         remaining = packets.take([row for row in range(packets.num_rows) if row not in lost]).to_batches()
-        expected = rows(follow_objects(in_order(remaining), job, summary)), summary
+        expected = TableRows(follow_objects(in_order(remaining), job, summary)), summary
         window = max(1000, path.stat().st_size // 60)
         assert deferred(path, tmp_path / str(number), window, counts, lost) == expected
     assert counts["again"] > 0

@@ -20,7 +20,7 @@ pytest.importorskip("numba")
 
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
-from tests.road.law import CAPTURES, EXHAUSTIVE, KAFKA, as_read, assert_same, rows
+from tests.road.law import CAPTURES, EXHAUSTIVE, KAFKA, TableRows, as_read, assert_same
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, open_capture
 from wirekit.pipeline import packet_rows
@@ -69,10 +69,11 @@ def test_a_file_that_is_cut_while_it_is_read(
     os.truncate(path, left)
     monkeypatch.setattr(packet_rows, "open_capture", opened_and_cut)
     objects = captured_batches(job.inputs, replace(job, road="objects"), counted[1])
-    assert rows(chain(first[:1], columns)) == rows(objects)
+    assert TableRows(chain(first[:1], columns)) == TableRows(objects)
     assert counted[0] == counted[1]
-    expected = packet_batches(job.inputs, road="objects")
-    assert rows(("", each) for each in chain(first[1:], packets_read)) == rows(("", each) for each in expected)
+    by_road = chain(first[1:], packets_read), packet_batches(job.inputs, road="objects")
+    columns_packets, expected = (TableRows(("", each) for each in batches) for batches in by_road)
+    assert columns_packets == expected
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -405,7 +405,7 @@ class _Writer:
             else:
                 self.notes.add(self.key, "the two sides have different frame lengths: a segment is read as one frame")
         pairing = self._pairing(protocol)
-        self.notes.add(self.key, "the dissector does not check protocol rules, or facts that only a dialogue knows")
+        self.notes.add(self.key, "protocol rules, and facts that only a dialogue knows, are not checked")
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)
 
     def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:

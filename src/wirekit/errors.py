@@ -24,9 +24,9 @@ class Misuse(WirekitError, ValueError):
 
 
 LARGEST_PRINTED = 256
+"""Bits of an integer that is printed in decimal; Python raises ValueError for a few thousand digits."""
 LARGEST_RAISED = 400
 """Characters of the text of another's exception."""
-"""Bits of an integer that is printed in decimal; Python raises ValueError for a few thousand digits."""
 
 
 def printed(value: Any) -> str:

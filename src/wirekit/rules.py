@@ -105,7 +105,7 @@ class Rule:
 
     Attributes:
         name: in snake_case.
-        says: the requirement in short, in own words.
+        says: the requirement in short.
         source: document and section.
         on: names of the events that it applies to.
         never: the states in which the event is a violation, or an expression over the fields and ``this.state``.

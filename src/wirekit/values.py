@@ -185,7 +185,7 @@ class Record(metaclass=_RecordType):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """Details that the fields lack (see the module header); empty for most records."""
+        """Details that the fields lack, by the names of docs/json.md without ``$``; empty for most records."""
         return self._beside()
 
     def _beside(self) -> dict[str, Any]:
@@ -516,7 +516,7 @@ def _beginning(value: Any, left: list[int]) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """A decoded value as plain JSON data (see the module header for the mapping).
+    """A decoded value as plain JSON data; docs/json.md has the mapping.
 
     Raises:
         Misuse: an object that decoding never returns, or a value that is nested too deeply.

@@ -84,8 +84,8 @@ DEFAULT_VECTORS = 1000
 def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) -> int:
     """Send valid and damaged inputs of a layout to a parser or a server, and report wrong behaviour.
 
-    KEY is a schema key, or a protocol for the frames of its clients. A Python target refuses an input by ValueError or
-    EOFError. Exit status: 0 no findings, 1 findings, 2 wrong usage.
+    KEY is a schema key, or a protocol for the frames of its clients. A Python target refuses an input by raising
+    ValueError or EOFError. Exit status: 0 no findings, 1 findings, 2 wrong usage.
 
     \b
     wirekit fuzz kafka.fetch.response.v2 --target python:mylib.codec:decode --compare

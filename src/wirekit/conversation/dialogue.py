@@ -140,9 +140,9 @@ class Dialogue:
         return Description()
 
     def sender(self, decoded: Decoded) -> str:
-        """Returns the only side that sends such frames, or "" if both do, or a partial value (or None) does not tell.
+        """Returns the only side that sends such frames; "" if both do or a partial value (or None) does not show it.
 
-        It tells the client from the server if a capture begins in the middle of a connection.
+        It distinguishes client and server if a capture begins in the middle of a connection.
         """
         return ""
 
@@ -158,7 +158,7 @@ class Dialogue:
         return reason is None and self.fits(data, key, size, context)
 
     def proven(self, side: str, data: bytes) -> bool:
-        """Whether the first bytes of a plausible frame suffice, for a search: by default, if its sender does."""
+        """Whether the first bytes of a plausible frame suffice, for a search: by default, if ``sender`` allows it."""
         return self.sender(decode(data, self.frame_key(side))) in ("", side)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:

@@ -45,9 +45,9 @@ class Conversation:
         limits: limits on frames; by default the protocol's.
         started: False if the connection was joined in the middle, so that the first bytes may be inside a frame.
         decrypt: a function that decrypts cipher text, as for ``wirekit.decode``.
-        in_time: True if the bytes of both sides come in the order of their times. If more than 256 requests of a side,
-            or 8 MiB of them, then wait, the oldest for more than 100 ms, and the other side has sent nothing, the bytes
-            of the other side were probably not captured, and no request waits for its response until they come.
+        in_time: True if the bytes of both sides come in the order of their times. A side that has sent nothing then
+            counts as not captured once more than 256 requests, or 8 MiB of them, wait for it, the oldest for more than
+            100 ms. Until it sends bytes, no request waits for a response.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -134,10 +134,11 @@ class Conversation:
     def overdue(self) -> bool:
         """Whether the responses of all waiting requests are probably lost.
 
-        True if no request waits. Otherwise a later request must be answered. The newest waiting request must be more
-        than ``LEAST_OVERDUE_US`` old, or more than ``LEAST_OVERDUE_BYTES`` before the answered one; if responses came
-        out of order before, more than twice as old, or as far before, as any request that they answered. False if more
-        than ``MOST_OVERDUE`` requests or ``MOST_OVERDUE_BYTES`` wait.
+        True if no request waits. Otherwise a request after the newest waiting one must be answered, and the newest
+        waiting one must be more than ``LEAST_OVERDUE_US`` old, or more than ``LEAST_OVERDUE_BYTES`` before the answered
+        one. If responses came out of order before, these bounds are twice the largest age and distance of the requests
+        that they answered, if that is more. False if more than ``MOST_OVERDUE`` requests, or ``MOST_OVERDUE_BYTES`` of
+        them, wait.
         """
         requests = self.dialogue.requests
         newest = requests.newest

@@ -243,8 +243,7 @@ class Tables:
         kinds: {layout: path of the field with symbols that names the kind of a frame}, for layouts of many kinds of
             frames; ``Asked(path)`` for responses, whose kind is that of their request.
         details: {key: column of the table ``messages``}: keys that ``wirekit messages`` prints for this protocol
-            besides the common keys. Properties become an object; a column in ``Present`` is omitted if it is
-            null.
+            besides the common keys. Properties become an object; a column in ``Present`` is omitted if it is null.
     """
 
     rows: tuple[Rows, ...] = ()

@@ -127,7 +127,7 @@ def scan(
     times: str = "int",
     context: Mapping[str, Any] | None = None,
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The records in a buffer, and those that do not decode.
+    """Decodes many records as ``columns`` does, and returns the errors of those that do not decode.
 
     A record that does not decode ends the scan, unless its own length still gives the start of the next record. A
     record whose compressed records cannot be unpacked is both a row and an error of the kind ``decompression``. A
@@ -140,10 +140,10 @@ def scan(
     Returns:
         The batch of ``columns``, and a batch with one row per error: ``offset`` and ``length`` of the record (bytes; up
         to the end if the start of the next record is unknown), ``kind`` (short, wrong, limit, decompression, layout),
-        ``path`` of the field in the record, ``at`` (the offset of the error), ``reason`` in words, ``limit`` (the
-        name of the limit if the kind is limit, otherwise null), ``depth`` and
-        ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data was
-        decompressed in which ``at`` is an offset. That is ``depth``, except for a limit exceeded inside the record.
+        ``path`` of the field in the record, ``at`` (the offset of the error), ``reason`` in words, ``limit`` (the name
+        of the limit if the kind is limit, otherwise null), ``depth`` and ``wrapper`` of the record (as ``@depth`` and
+        ``@wrapper``), and ``at_depth``: how many times the data in which ``at`` is an offset was decompressed. That is
+        ``depth``, except for a limit exceeded inside the record.
 
         Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again. This takes
         about as long as ``wirekit.decode`` of the record.

@@ -157,8 +157,8 @@ class Repeat(_Elements):
 class RecordsToEnd(_Elements):
     """Elements until the limit; the value is a list.
 
-    Building refuses a list that ``until`` ends earlier, and bytes after it that a reader takes as its next element;
-    with ``short_tail="stop"`` the latter only if elements have a fixed size.
+    Building refuses a list that a reader would end earlier because of ``until``. It also refuses bytes after the list
+    that a reader would take as its next element; with ``short_tail="stop"`` only if elements have a fixed size.
 
     Args:
         element: the layout of each element.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.encoding import built_key
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 from wirekit.fuzz.cases import Case, Expectation
 from wirekit.fuzz.findings import Finding, judge
 from wirekit.fuzz.minimising import minimised
@@ -247,5 +247,5 @@ def _text(finding: Finding, *, is_minimised: bool = False) -> str:
     return (
         f"{case.key}: {finding.kind}: {finding.says}\n"
         f"damage: {where}{at}; wirekit: {case.expectation.says or case.expectation.verdict}\n"
-        f"input, {len(case.data)} bytes{': ' * bool(case.data)}{case.data.hex()}"
+        f"input, {plural(len(case.data), 'byte')}{': ' * bool(case.data)}{case.data.hex()}"
     )

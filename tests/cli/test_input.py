@@ -231,7 +231,8 @@ def test_base64_in_any_alphabet_and_padding(text: str) -> None:
         ("AAEC\nAw%T", "line 2, column 3: '%' is not a base64 character"),
         ("AA+C\nAw_T", "line 2, column 3: the standard and the URL-safe alphabet are mixed"),
         ("AA==AAEC", "line 1, column 4: padding before the end"),
-        ("AAECA", "5 characters are not a whole number of base64 groups"),
+        ("AAECA", "5 characters, not a whole number of base64 groups"),
+        ("A", "1 character, not a whole number of base64 groups"),
     ],
 )
 def test_text_forced_as_base64_that_is_not(text: str, reason: str) -> None:
@@ -284,7 +285,7 @@ def test_all_hex_is_hex_and_never_base64() -> None:
     [
         ("hello, world", "'h' is not a hex digit"),
         ("GET / HTTP/1.1\r\nHost: broker\r\n\r\n", "'G' is not a hex digit"),
-        ("username", "8 characters are too few to tell"),
+        ("username", "8 characters, too few to tell"),
         ("the quick brown fox jumps over it", "words with spaces between them"),
         ("abcdefghijklmnop\nqrst\nuvwxyzabcdefghij", "lines of different lengths"),
         ("abcdefghijklmnopqr", "bits beyond the last byte"),

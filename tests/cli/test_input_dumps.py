@@ -130,7 +130,7 @@ def test_squeezed_lines_are_expanded_and_noted() -> None:
 def test_lines_left_out_are_left_out_and_noted() -> None:
     lines = XXD.splitlines(keepends=True)
     parsed = read_input("".join(lines[:1] + lines[3:]).encode())
-    assert parsed == Input(FRAME[:16] + FRAME[48:], "xxd", "32 bytes are missing at offset 0x10, after line 1")
+    assert parsed == Input(FRAME[:16] + FRAME[48:], "xxd", "32 bytes missing at offset 0x10, after line 1")
 
 
 def test_many_gaps_are_summed_up() -> None:
@@ -138,7 +138,7 @@ def test_many_gaps_are_summed_up() -> None:
     note = read_input("".join(lines[::2]).encode()).note
     assert note is not None
     assert note.count("after line") == 3
-    assert note.endswith("112 bytes are missing in 7 places in all")
+    assert note.endswith("112 bytes missing in 7 places in all")
 
 
 def test_words_in_the_byte_order_of_the_machine_are_noted() -> None:

@@ -208,7 +208,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
     ),
     "index with half an entry": (
         appended("index", b"\1\2\3"),
-        [("index", None, 24, "3 bytes after the last entry are neither entries nor zeros")],
+        [("index", None, 24, "3 bytes after the last entry, neither entries nor zeros")],
     ),
     "wrong checksum": (broken_crc, [("log", None, None, "the checksum of offset 5 is wrong")]),
     "torn": (

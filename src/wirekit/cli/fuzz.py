@@ -292,5 +292,5 @@ def _described(case: Case) -> str:
     expected = case.expectation
     explanation = f": {expected.says}" if expected.says else ""
     seed = "" if case.data else getattr(case, "seed", "")  # a scripted client sends what its seed says
-    size = f"conversation {seed}" if seed else f"{len(case.data)} bytes"
+    size = f"conversation {seed}" if seed else plural(len(case.data), "byte")
     return printable(f"{case.kind}{where}{at}, {size}; wirekit: {expected.verdict}{explanation}")

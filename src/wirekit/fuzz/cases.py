@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirekit import decoding
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 from wirekit.registry import registry
 from wirekit.strategies import EDITED
 from wirekit.values import to_json
@@ -85,7 +85,9 @@ class Case:
         extra = len(self.data) - decoded.consumed
         if decoded.gaps or extra:
             says = (
-                f"{extra} bytes after the value" if extra else f"{decoded.gaps[0].path}: bytes that no field explains"
+                f"{plural(extra, 'byte')} after the value"
+                if extra
+                else f"{decoded.gaps[0].path}: bytes that no field explains"
             )
             return Expectation("doubtful", says, schema.source, value)
         return Expectation("sound", "", schema.source, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirekit.cli.input.lines import Layout, Line
 from wirekit.cli.input.text import wrong_in_line
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 
 _WIDEST_TEXT = 64  # a text column is searched for after each of at most this many words of a line
 _SHOWN = bytes(byte if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
@@ -99,7 +99,7 @@ def cut(line: Line, step: int, layout: Layout) -> bytes:
     if fit and (step == count or is_column(line.text[fit[1] :], count)):
         return fit[0]
     have, end = ends[-1]
-    raise damaged(line, end, f"{have} bytes of hex, but the offsets say {count if have != count else step}")
+    raise damaged(line, end, f"{plural(have, 'byte')} of hex, but the offsets say {count if have != count else step}")
 
 
 def cut_last(line: Line, layout: Layout) -> bytes:

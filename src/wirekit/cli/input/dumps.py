@@ -5,7 +5,7 @@ from __future__ import annotations
 from wirekit.cli.input.cutting import contradicts, cut, cut_last, damaged, offset_of
 from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, paired
 from wirekit.cli.input.text import Input
-from wirekit.errors import Limit
+from wirekit.errors import Limit, plural
 
 
 def read_dump(text: str, layout: Layout, limit: int) -> Input:
@@ -110,7 +110,7 @@ class _Notes:
         self.gap = self.gap or line
         self.missing += count
         if self.gaps <= 3:
-            self.notes.append(f"{count} bytes are missing at offset 0x{offset:x}, after line {line.number}")
+            self.notes.append(f"{plural(count, 'byte')} missing at offset 0x{offset:x}, after line {line.number}")
 
     def text(self) -> str | None:
         """All notes, joined by semicolons; None without notes."""
@@ -120,7 +120,7 @@ class _Notes:
             skipped = "is not part of the dump and was" if one else "are not part of a dump and were"
             self.notes.insert(0, f"line{'' if one else 's'} {numbers} {skipped} skipped")
         if self.gaps > 3:
-            self.notes.append(f"{self.missing} bytes are missing in {self.gaps} places in all")
+            self.notes.append(f"{plural(self.missing, 'byte')} missing in {self.gaps} places in all")
         if self.repeated:
             self.notes.append(f"lines squeezed to * were expanded to {self.repeated} bytes")
         return "; ".join(self.notes) or None

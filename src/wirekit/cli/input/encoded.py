@@ -6,7 +6,7 @@ import base64
 import re
 
 from wirekit.cli.input.text import DIGITS, Input, line_count, wrong
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 
 _SHORTEST_BASE64 = 16  # characters; shorter text may be a word, so only --input base64 reads it
 _AROUND = re.compile(r"\s*(?:data:[\w/.+-]*;base64,|(?P<quote>['\"]))(?P<text>[^'\"\s]*)(?(quote)(?P=quote))[,;]?\s*")
@@ -24,7 +24,7 @@ def from_base64(text: str) -> bytes:
     body = joined.rstrip("=")
     missing = -len(body) % 4
     if missing == 3 or len(joined) - len(body) not in (0, missing):
-        raise Misuse(f"{len(joined)} characters are not a whole number of base64 groups")
+        raise Misuse(f"{plural(len(joined), 'character')}, not a whole number of base64 groups")
     return base64.b64decode(body.translate(_URLSAFE) + "=" * missing)
 
 
@@ -41,7 +41,7 @@ def guess_base64(text: str) -> Input:
     if any(len(line) != len(lines[0]) for line in lines[1:-1]) or len(lines[-1]) > len(lines[0]):
         raise Misuse("lines of different lengths")
     if size < _SHORTEST_BASE64:
-        raise Misuse(f"{size} characters are too few to tell")
+        raise Misuse(f"{plural(size, 'character')}, too few to tell")
     data = from_base64(text)
     if base64.b64encode(data).decode().rstrip("=") != "".join(lines).rstrip("=").translate(_URLSAFE):
         raise Misuse("the last character holds bits beyond the last byte")

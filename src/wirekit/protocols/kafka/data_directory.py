@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.decoding import decode
+from wirekit.errors import plural
 from wirekit.protocols.kafka.partition import check_partition, read_whole, unreadable
 from wirekit.protocols.kafka.reading import named_partition
 from wirekit.protocols.kafka.searching import base_offset
@@ -84,7 +85,9 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
     report.facts["checkpoints"][name] = len(entries)
     if decoded.error is None and value.tail:
         place = end - len(value.tail)
-        report.problems.append(_problem(path, f"{len(value.tail)} bytes after the last line", data, text, place))
+        report.problems.append(
+            _problem(path, f"{plural(len(value.tail), 'byte')} after the last line", data, text, place)
+        )
     if value.get("version", 0) != 0:
         report.problems.append(Problem(str(path), f"version {value.version}: Kafka reads only version 0", 0, 0))
     for number, entry in enumerate(entries):

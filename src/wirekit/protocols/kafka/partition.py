@@ -294,7 +294,9 @@ class _Partition:
         consumed = int(rows.schema.metadata[b"wirekit.consumed"])
         unread = data[consumed:]
         if unread.strip(b"\0"):
-            self._say(path.name, f"{len(unread)} bytes after the last entry are neither entries nor zeros", consumed)
+            self._say(
+                path.name, f"{plural(len(unread), 'byte')} after the last entry, neither entries nor zeros", consumed
+            )
         width = rows["@length"][0].as_py() if rows.num_rows else 1
         values = numbers(rows, "position" if kind == "index" else "timestamp")
         offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
@@ -455,7 +457,7 @@ class _Partition:
         """The bytes after the last whole message."""
         if unread.strip(b"\0") and not unread.startswith(ZEROS):
             size = file.size - segment.end
-            self._say(segment.name, f"the last message is torn: {size} bytes of it are there", segment.end)
+            self._say(segment.name, f"the last message is torn after {plural(size, 'byte')}", segment.end)
             return
         segment.zeros = segment.size - segment.end
         place = file.search.beyond_zeros(segment.end)

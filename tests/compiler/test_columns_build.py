@@ -370,7 +370,7 @@ def test_rows_are_those_of_the_batch() -> None:
             wirekit.rows(batch, wrong)
     with pytest.raises(Misuse, match="two columns would be called a_b"):
         wirekit.rows(pa.table({"a.b": [1], "a_b": [2]}))
-    with pytest.raises(Misuse, match="not a list"):
+    with pytest.raises(Misuse, match="not list"):
         wirekit.rows([])
 
 
@@ -409,7 +409,7 @@ def test_slices_build_exactly_their_rows() -> None:
         ({"valid": ["yes", "no"]}, "the column valid is string; give it as bool"),
         ({"valid": [False, True], "place": [1, 2]}, "row 0: place: has a value, but the layout has none here"),
         ({"place": [1, None]}, "row 1: place: is null"),
-        ({"nmae": ["a", "b"]}, "has no column 'nmae'; it has name"),
+        ({"nmae": ["a", "b"]}, "has no column 'nmae'; did you mean name"),
         ({"@gap": [0, 3]}, "row 1: @gap: the record held bytes that no column has"),
     ],
 )
@@ -440,7 +440,7 @@ def test_two_columns_of_a_name_and_other_things() -> None:
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([1])], names=["colour", "colour"])
     with pytest.raises(Misuse, match="2 columns colour"):
         build(twice)
-    with pytest.raises(Misuse, match="not a dict"):
+    with pytest.raises(Misuse, match="not dict"):
         build({"colour": [1]})
     with pytest.raises(Misuse, match="takes no options"):
         wirekit.build_columns("buildtest.named", named_batch(), codec="gzip")

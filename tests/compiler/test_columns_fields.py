@@ -15,11 +15,12 @@ SET = "kafka.message_set"
 @pytest.mark.parametrize(
     ("key", "fields", "words"),
     [
-        (SET, ["message.valeu"], "has no column 'message.valeu'; it has message.value"),
+        (SET, ["message.valeu"], "has no column 'message.valeu'; did you mean message.value"),
         (SET, ["message.val"], "has no column 'message.val'"),
         (SET, ["@ofset"], "has no column '@ofset'"),
         (SET, "offset", "fields must be a list of paths, not 'offset'"),
         ("pulsar.frame", ["command.sent.producer_id"], "has no column 'command.sent.producer_id'"),
+        ("pulsar.frame", ["#"], "has no column '#'; it has (@?[a-zA-Z_.]+(, )?){20} and [1-9][0-9]+ more$"),
     ],
 )
 def test_a_field_that_the_layout_does_not_have_is_refused(key: str, fields: list[str], words: str) -> None:

@@ -121,7 +121,7 @@ def _one_batch(key: str, batch: Any) -> pa.RecordBatch:
         except pa.ArrowInvalid as error:
             raise Misuse(f"{key}: the table is too large for one batch ({error}); give large_binary columns") from None
     if not isinstance(batch, pa.RecordBatch):
-        raise Misuse(f"{key}: pass a RecordBatch or Table, not a {type(batch).__name__}")
+        raise Misuse(f"{key}: pass a RecordBatch or Table, not {type(batch).__name__}")
     return batch
 
 

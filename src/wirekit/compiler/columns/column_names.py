@@ -13,6 +13,8 @@ from wirekit.errors import Misuse
 from wirekit.program.messages import Place, Tables, chosen, is_leaf
 
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
+MOST_NAMES = 20
+"""Columns that the error for an unknown one names."""
 
 
 def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -52,7 +54,10 @@ def unknown(key: str, name: str, columnar: Columnar) -> Misuse:
     """The error for a column that a layout does not have."""
     column_names = names(columnar)
     near = difflib.get_close_matches(name, column_names, n=3, cutoff=0.4)
-    return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(column_names))}")
+    if near:
+        return Misuse(f"{key} has no column {name!r}; did you mean {', '.join(near)}?")
+    more = f" and {len(column_names) - MOST_NAMES:,} more" if len(column_names) > MOST_NAMES else ""
+    return Misuse(f"{key} has no column {name!r}; it has {', '.join(sorted(column_names)[:MOST_NAMES])}{more}")
 
 
 @cache

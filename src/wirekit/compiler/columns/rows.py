@@ -45,7 +45,7 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
     Row(scan_offset=0, message_key=None)
     """
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
-        raise Misuse(f"pass a RecordBatch or Table, not a {type(batch).__name__}")
+        raise Misuse(f"pass a RecordBatch or Table, not {type(batch).__name__}")
     names = batch.schema.names
     if isinstance(fields, str):
         raise Misuse(f"fields must be a list of columns, not {fields!r}")

@@ -273,7 +273,9 @@ def test_an_unknown_suffix_needs_a_form(
     to = tmp_path / name
     run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", str(to), *options)
     assert (run.status, to.exists()) == (status, not status)
-    assert ("no form has this suffix; write .parquet, .csv or .json, or pass --output" in run.err) == bool(status)
+    assert ("no output format has this suffix; write .parquet, .csv or .json, or pass --output" in run.err) == bool(
+        status
+    )
 
 
 def test_parquet_needs_a_file(fixtures: Path) -> None:

@@ -116,7 +116,9 @@ def _form_of(to: str | None) -> str:
     if ending in FORMS:
         return ending
     if ending and ending not in JSON_LINES:
-        raise click.UsageError(f"--to {to}: no form has this suffix; write .parquet, .csv or .json, or pass --output")
+        raise click.UsageError(
+            f"--to {to}: no output format has this suffix; write .parquet, .csv or .json, or pass --output"
+        )
     return "json"
 
 

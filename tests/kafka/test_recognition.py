@@ -21,8 +21,8 @@ IDS = [case["case"] for case in CASES]
 CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:9092"
 
 
-def segments(pieces: list[tuple[str, bytes]], *, handshake: bool) -> Iterator[Segment]:
-    """A connection whose sides send these bytes, after a handshake or without one."""
+def segments(pieces: list[tuple[str, bytes]], *, handshake: bool, snap: int = 1 << 16) -> Iterator[Segment]:
+    """A connection whose sides send these bytes, after a handshake or without one; ``snap`` of each were captured."""
     sent = {"client": 1, "server": 1}
     ends = {"client": (CLIENT, SERVER), "server": (SERVER, CLIENT)}
     if handshake:
@@ -30,12 +30,12 @@ def segments(pieces: list[tuple[str, bytes]], *, handshake: bool) -> Iterator[Se
         yield Segment(1, *ends["server"], 0, 1, SYN | ACK, b"", 0, 0, 0)
     for time, (side, data) in enumerate(pieces, 2):
         other = "server" if side == "client" else "client"
-        yield Segment(time, *ends[side], sent[side], sent[other], ACK, data, 0, 0, len(data))
+        yield Segment(time, *ends[side], sent[side], sent[other], ACK, data[:snap], 0, 0, len(data))
         sent[side] += len(data)
 
 
-def read(pieces: list[tuple[str, bytes]], *, handshake: bool) -> tuple[Link, list[Any]]:
-    followed = list(follow(segments(pieces, handshake=handshake)))
+def read(pieces: list[tuple[str, bytes]], *, handshake: bool, snap: int = 1 << 16) -> tuple[Link, list[Any]]:
+    followed = list(follow(segments(pieces, handshake=handshake, snap=snap)))
     return followed[-1][0], [item for _, item in followed if item is not None]
 
 
@@ -130,6 +130,26 @@ def test_a_header_alone_identifies_an_undeclared_request(key: int, body: bytes) 
 )
 def test_other_headers_prove_nothing(data: bytes) -> None:
     assert not recognise(data, b"", sides_known=True).protocol
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+@pytest.mark.parametrize(("key", "version"), [(0, 9), (1, 11), (19, 4), (60, 0)])
+def test_a_header_alone_identifies_an_undeclared_request_that_is_cut(key: int, version: int, handshake: bool) -> None:
+    """As of a whole one, key 0 does so after a handshake only."""
+    requests = [("client", headed(key, version, b"client-1", bytes(range(256)), number)) for number in range(3)]
+    link, items = read(requests, handshake=handshake, snap=30)
+    if key == 0 and not handshake:
+        assert link.protocol == ""
+        return
+    assert (link.protocol, link.client) == ("kafka", CLIENT)
+    frames = [item for item in items if isinstance(item, Frame)]
+    assert [(frame.description.version, frame.value.client_id) for frame in frames] == [(version, "client-1")] * 3
+
+
+@pytest.mark.parametrize("client_id", [b"", b"\x01\x02", b"x" * 256])
+def test_a_cut_header_of_an_undeclared_request_needs_a_name(client_id: bytes) -> None:
+    requests = [("client", headed(1, 11, client_id, bytes(range(256)), number)) for number in range(3)]
+    assert not read(requests, handshake=True, snap=30)[0].protocol
 
 
 ZOOKEEPER = {

@@ -194,7 +194,7 @@ class Dialogue:
 
         Args:
             side: the sender.
-            data: the whole frame.
+            data: the frame, or its first bytes.
             side_known: False if ``side`` is a guess, which the header must confirm as well.
         """
         return False

@@ -116,12 +116,14 @@ def _sender(protocol: Protocol, side: str, frame: bytes, size: int, unknown: str
     Args:
         protocol, frame, size: the protocol, and the frame or its first bytes.
         side: the direction of the bytes.
-        unknown: the result for a frame with a known body that either side may send.
+        unknown: the result for a frame that either side may send, with a known body or identified by its header.
     """
     for proof in map(protocol.key, protocol.recognised_by):
         if begins(frame, proof, size):
-            sender = protocol.follow().sender(decode(frame, proof))
-            return sender or (unknown if knows_body(protocol, side, frame) else "")
+            dialogue = protocol.follow()
+            sender = dialogue.sender(decode(frame, proof))
+            is_known = knows_body(protocol, side, frame) or dialogue.headed(side, frame, side_known=True)
+            return sender or (unknown if is_known else "")
     return ""
 
 

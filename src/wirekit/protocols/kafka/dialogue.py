@@ -207,15 +207,17 @@ class KafkaDialogue(Dialogue):
         return Description(name, version, number, "response", pair=pair)
 
     def sender(self, decoded: Decoded) -> str:
-        """The client, if a request of a known API and version was decoded.
+        """The client, if a request of a known API and version was decoded, or the header of another one.
 
         Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic. A request
         that is cut needs a client name, too: elsewhere, such as in ZooKeeper's frames, small numbers come before text.
         """
         value = decoded.value
-        api = BY_KEY.get(value.get("api_key")) if decoded.schema == ANY_REQUEST and value is not None else None
-        if api is None or not _speaks(api, value.get("api_version")) or not _named_if_cut(decoded):
+        if decoded.schema != ANY_REQUEST or value is None or not _named_if_cut(decoded):
             return ""
+        api = BY_KEY.get(value.get("api_key"))
+        if api is None or not _speaks(api, value.get("api_version")):
+            return "client" if self.headed("client", decoded.data, side_known=False) else ""
         proven = api is not PRODUCE or (_is_name(value.get("client_id")) and value.body.get("topic_data"))
         return "client" if proven else ""
 
@@ -249,7 +251,7 @@ class KafkaDialogue(Dialogue):
     def proven(self, side: str, data: bytes) -> bool:
         """A request is proven if only clients send it, a response by the correlation id of a waiting request."""
         if side == "client":
-            return self.sender(decode(data, ANY_REQUEST)) == side
+            return self.sender(decode(data, ANY_REQUEST)) == side or self.headed(side, data, side_known=True)
         number = numbers_of(data, RESPONSE_HEADER).correlation_id
         return bool(self.requests.with_number(number, 1))
 
@@ -293,7 +295,8 @@ class KafkaDialogue(Dialogue):
         Its client name must be printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
         API key 0 does not identify the side: responses can begin with two zero bytes, followed by a string.
         """
-        return side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
+        is_headed = side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
+        return is_headed and _named_if_cut(decode(data, ANY_REQUEST))
 
     def observe(self, frame: Frame) -> None:
         """Follows SASL, and removes the requests that in-order responses have overtaken."""

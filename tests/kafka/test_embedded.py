@@ -10,6 +10,8 @@ import wirekit
 from tests.kafka.golden import DISK, PDUS, Pdu
 from wirekit.conversation import Message
 from wirekit.protocols.kafka.reading import messages_of
+from wirekit.tables import records as tables
+from wirekit.tables.records import Row
 
 SEEN = {
     "0.8.2.2": {(0, 0)},
@@ -93,6 +95,42 @@ def test_key_of_a_later_version_is_kept() -> None:
     assert decoded.error is None
     assert [gap.length for gap in decoded.gaps] == [5, 5]
     assert wirekit.encode("kafka.consumer_offsets", decoded.value) == data
+
+
+GROUP, POSITION = (
+    wirekit.encode("kafka.consumer_offsets.key", key)
+    for key in ({"version": 2, "group": "g"}, {"version": 1, "group": "g", "topic": "t", "partition": 3})
+)
+
+
+def rows(key: bytes, value: bytes | None) -> list[Row]:
+    found = tables.records("kafka").embedded("__consumer_offsets", key, value)
+    return [{"table": table, **row} for table, each, _ in found for row in each]
+
+
+def test_a_group_without_members_has_a_row() -> None:
+    """Brokers from 0.10.1 store one when the last member leaves, and when a client commits without a group."""
+    for protocol_type in ("consumer", ""):
+        state = {"protocol_type": protocol_type, "generation": 5, "protocol": None, "leader": None, "members": []}
+        value = wirekit.encode("kafka.consumer_offsets.group_value", {"version": 1, **state})
+        row = {"table": "group_events", "event": "stored", "group_id": "g", "generation": 5}
+        assert rows(GROUP, value) == [row]
+
+
+def test_a_record_that_does_not_decode_has_a_row_with_what_was_decoded() -> None:
+    value = next(record.value for record in records("0.10.2.2") if record.key is not None and record.key[:2] == b"\0\2")
+    assert value is not None
+    (whole,), (cut,), (early,) = rows(GROUP, value), rows(GROUP, value[:-1]), rows(GROUP, value[:20])
+    assert "error" not in whole
+    error = cut.pop("error")
+    assert cut == {name: each for name, each in whole.items() if name != "assignment"}
+    assert error.startswith("kafka.consumer_offsets.group_value: members[0].assignment: needs ")
+    assert {"event", "group_id", "generation"} < early.keys() < whole.keys() | {"error"}
+    key = {"table": "offsets", "group_id": "g", "topic": "t", "partition": 3}
+    short = "kafka.consumer_offsets.offset_value: offset: needs 8 bytes, 2 available, at byte 2 (0x2)"
+    assert rows(POSITION, b"\0\1ab") == [key | {"error": short}]
+    (part,) = rows(POSITION[:-1], None)
+    assert (part["group_id"], part["topic"], "error" in part) == ("g", "t", True)
 
 
 JOINING = [pdu for pdu in PDUS if pdu.api == "join_group"]

@@ -127,17 +127,18 @@ def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Pa
     assert {(row["source"], row["call_id"]) for row in positions} == {("stored", None)}
     assert {row["deleted"]: row["log_offset"] is None for row in positions} == {False: False, True: True}
     members = {
-        (key.group, member.member_id)
+        (key.group, member and member.member_id)
         for key, value in values.values()
         if key.version > 1 and value is not None
-        for member in wirekit.decode(value, f"{VALUES}.group_value").value.members
+        for member in wirekit.decode(value, f"{VALUES}.group_value").value.members or [None]
     }
     events = {
         event: [row for row in rows(output, "group_events") if row["event"] == event] for event in ("stored", "deleted")
     }
     assert sum(map(len, events.values())) == len(rows(output, "group_events"))
     assert {(row["group_id"], row["member_id"]) for row in events["stored"]} == members
-    assert all(row["topics"] and row["assignment"] for row in events["stored"])
+    assert {member is None for _, member in members} == {True, False}
+    assert all((row["topics"] and row["assignment"]) or row["member_id"] is None for row in events["stored"])
     deleted = {position: key.group for position, (key, value) in values.items() if key.version > 1 and value is None}
     assert {row["position"]: row["group_id"] for row in events["deleted"]} == deleted != {}
     assert {(row["member_id"], row["generation"], row["topics"]) for row in events["deleted"]} == {(None, None, None)}

@@ -239,10 +239,11 @@ def test_text_inside_that_is_no_utf_8_is_for_objects(orders: None, tmp_path: Pat
     assert_same(path)
 
 
-def test_deleted_groups_and_positions_of_kafka(tmp_path: Path) -> None:
+def test_deleted_and_damaged_groups_and_positions_of_kafka(tmp_path: Path) -> None:
     """A null value deletes its key, in a set that another broker fetches, too."""
     keys = {"version": 2, "group": "idle"}, {"version": 1, "group": "idle", "topic": "t", "partition": 3}
-    deleting = [message(None, key=wirekit.encode("kafka.consumer_offsets.key", key).hex()) for key in keys]
+    idle, committed = (wirekit.encode("kafka.consumer_offsets.key", key).hex() for key in keys)
+    deleting = [message(None, key=idle), message(None, key=committed), message(b"\0\1ab", key=committed)]
     fetch = {"replica_id": 2, "max_wait_time": 1, "min_bytes": 1, "topics": []}
     partition = {"partition": 0, "error_code": 0, "high_watermark": 9, "record_set": {"messages": deleting}}
     answers = {"responses": [{"topic": "__consumer_offsets", "partition_responses": [partition]}]}
@@ -255,9 +256,10 @@ def test_deleted_groups_and_positions_of_kafka(tmp_path: Path) -> None:
     assert_same(path)
     (event,) = wirekit.read(path, "group_events").read_all().to_pylist()
     assert (event["event"], event["group_id"], event["member_id"]) == ("deleted", "idle", None)
-    (position,) = wirekit.read(path, "offsets").read_all().to_pylist()
-    assert (position["deleted"], position["group_id"], position["partition"]) == (True, "idle", 3)
-    assert position["log_offset"] is None
+    positions = wirekit.read(path, "offsets").read_all().to_pylist()
+    assert [(each["deleted"], each["error"] is None) for each in positions] == [(True, True), (False, False)]
+    for each in positions:
+        assert (each["group_id"], each["partition"], each["log_offset"]) == ("idle", 3, None)
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

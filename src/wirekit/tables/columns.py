@@ -303,8 +303,8 @@ _GROUP_EVENTS = (
         "event",
         TEXT,
         "`join`, `sync`, `leave`, `heartbeat failed`, `subscribe`, `unsubscribe`, `close`, `seek`, `active`, "
-        "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it), `deleted` (a group "
-        "that a null value deleted there)",
+        "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it; without `member_id`, a group "
+        "without members), `deleted` (a group that a null value deleted there)",
     ),
     _GROUP,
     Column("member_id", TEXT, "the server's id or name of the member or consumer"),

@@ -213,7 +213,7 @@ class Embedded:
         key, value: the layouts of both without the protocol; a ``value`` of "" declares rows of messages without a
             value, which delete their key.
         columns: {column: value}; paths begin with ``key`` or ``value``; ``value`` is null if the message's value is.
-        each: as in ``Rows``.
+        each: as in ``Rows``; a message without such elements has one row.
         when: an expression over both that must be true.
     """
 

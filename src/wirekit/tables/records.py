@@ -285,21 +285,24 @@ class _EmbeddedRows(_RowsOf):
         self._keys = {name: f"{protocol}.{getattr(declared, name)}" for name in ("key", "value")}
 
     def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
-        """The rows of a message with this key and value."""
+        """The rows of a message with this key and value; if one of them is damaged, ``error`` says why."""
         if key is None or (value is not None and not self._declared.value):
             return
-        front = decode(key, self._keys["key"])
-        if front.error is not None or front.consumed != len(key):
-            return
-        content = None
+        decoded = [decode(key, self._keys["key"])]
         if value is not None:
-            decoded = decode(value, self._keys["value"])
-            if decoded.error is not None:
-                return
-            content = decoded.value
-        frames = Frames({"key": front.value, "value": content})
+            decoded.append(decode(value, self._keys["value"]))
+        values = [each.value for each in decoded]
+        frames = Frames({"key": values[0], "value": values[1] if value is not None else None})
         if self.applies(frames):
-            yield FrameRows(self._declared.table, list(self.rows(frames)), frozenset())
+            rows = list(self.rows(frames)) or [row_of(self._columns, frames, self._around_none(frames))]
+            error = next((str(each.error) for each in decoded if each.error is not None), None)
+            if error is not None:
+                rows = [{**row, "error": error} for row in rows]
+            yield FrameRows(self._declared.table, rows, frozenset())
+
+    def _around_none(self, frames: Frames) -> list[Any]:
+        """The frame, with null in place of the elements that would contain a row."""
+        return [frames.value] + [None] * self._each.count(ALL)
 
 
 def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:

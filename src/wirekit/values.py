@@ -37,6 +37,7 @@ of the text around them (Unicode's bidirectional controls)."""
 _ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CONTROLS)}\ud800-\udfff]")
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 80  # characters of a value in an error
+SHOWN_OF_ARGUMENT = 200
 EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
 
@@ -484,6 +485,19 @@ def shown(value: Any) -> str:
         with contextlib.suppress(TypeError):
             text = json.dumps(beginning, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def quoted(value: Any) -> str:
+    """The beginning of ``repr`` of a wrong argument, for an error; Python refuses that of large integers.
+
+    >>> quoted(None), quoted({1 << 40000: "a"})
+    ('None', '{"0x10000000000000000000000000000000… (40001 bits)": "a"}')
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return shown(value)
+    return text if len(text) <= SHOWN_OF_ARGUMENT else f"{text[:SHOWN_OF_ARGUMENT]}…"
 
 
 def _beginning(value: Any, left: list[int]) -> Any:

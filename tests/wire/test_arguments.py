@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+import wirekit
 from tests.own import own
-from wirekit import wire
+from wirekit import Limits, wire
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
 
@@ -129,3 +130,30 @@ def test_conditions_that_python_would_decide_are_refused(condition: str) -> None
 def test_a_field_is_not_iterable() -> None:
     with pytest.raises(TypeError):
         list(wire.this.a)
+
+
+LARGE = 10**5000
+"""An integer of which Python refuses ``repr``."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: list(wirekit.frames("kafka", b"", context=LARGE)),
+        lambda: list(wirekit.frames("kafka", b"", limits={1: LARGE})),
+        lambda: Limits(frame=-LARGE),
+        lambda: wirekit.Conversation(LARGE),
+        lambda: wirekit.Conversation("kafka").receive(LARGE, b""),
+        lambda: wirekit.Conversation("kafka").gap("client", -LARGE),
+        lambda: wirekit.read("x.pcap", LARGE),
+        lambda: wirekit.read("x.pcap", columns=LARGE),
+        lambda: wirekit.read("x.pcap", columns=[LARGE]),
+        lambda: wirekit.read("x.pcap", filter=LARGE),
+        lambda: wirekit.read("x.pcap", ports=LARGE),
+        lambda: wirekit.read("x.pcap", ports={LARGE: "kafka"}),
+    ],
+)
+def test_a_large_integer_is_refused_with_the_beginning_of_its_digits(call: Any) -> None:
+    with pytest.raises(Misuse, match=r"0x31e20801036510f3c591fde5361dc61[0-9a-f]*… \(16610 bits\)") as refused:
+        call()
+    assert len(str(refused.value)) < 1000

@@ -9,7 +9,9 @@ from wirekit.compiler import ir
 from wirekit.compiler.contexts import contexts_of, names_of
 from wirekit.compiler.expressions import Context, Expression, LengthOf, Literal, Operation
 from wirekit.compiler.values import Unknown, evaluate
+from wirekit.errors import LARGEST_PRINTED
 from wirekit.program.unfit import unfit
+from wirekit.values import quoted
 
 
 def context_text(key: str, context: Mapping[str, Any]) -> str:
@@ -18,7 +20,7 @@ def context_text(key: str, context: Mapping[str, Any]) -> str:
     >>> context_text("kafka.response", {"api": "fetch", "version": 2, "more": 1})
     "api='fetch' version=2"
     """
-    return " ".join(f"{name}={_plain(context.get(name))!r}" for name in names_of(key))
+    return " ".join(f"{name}={_text(context.get(name))}" for name in names_of(key))
 
 
 def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
@@ -46,7 +48,7 @@ class _Settling:
             case ir.Choice(on=on) if (values := self.values(on, path)) is not None:
                 chosen = node.case(values) or node.otherwise
                 if chosen is None:
-                    names, shown = " and ".join(map(str, on)), ", ".join(map(repr, values))
+                    names, shown = " and ".join(map(str, on)), ", ".join(map(quoted, values))
                     raise unfit(self.key, path, node, f"the context {names} selects it, and no case is for {shown}")
                 return self.node(chosen, path)
             case ir.Either(condition=condition) if (value := self.values((condition,), path)) is not None:
@@ -84,6 +86,12 @@ class _Settling:
                 except Unknown:
                     raise unfit(self.key, path, f"an expression, {tree}, that columns cannot compute") from None
         return tree
+
+
+def _text(value: Any) -> str:
+    """A value as text; Python refuses the decimal digits of large integers."""
+    plain = _plain(value)
+    return hex(plain) if isinstance(plain, int) and plain.bit_length() > LARGEST_PRINTED else repr(plain)
 
 
 def _plain(value: Any) -> Any:

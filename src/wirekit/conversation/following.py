@@ -21,6 +21,7 @@ from wirekit.engine import Decoded, decode_bytes, foreign
 from wirekit.errors import Misuse, WireError
 from wirekit.fitting import fits_unverified
 from wirekit.registry import registry, variants
+from wirekit.values import quoted
 from wirekit.wire.arguments import checked
 from wirekit.wire.stream import Decrypt, Limits
 
@@ -233,7 +234,7 @@ class Conversation:
         direction = self._direction(side)
         number: Any = length
         if not hasattr(number, "__index__") or number < 0:
-            raise Misuse(f"gap: length must be a number of at least 0, not {number!r}")
+            raise Misuse(f"gap: length must be a number of at least 0, not {quoted(number)}")
         why = f"cut by missing bytes ({reason})"
         events = self._cut(side, direction, why)
         events += self._give_up(side, direction, len(direction.buffer), why)
@@ -264,7 +265,7 @@ class Conversation:
         try:
             return self._directions[side]
         except (KeyError, TypeError):
-            raise Misuse(f"side must be 'client' or 'server', not {side!r}") from None
+            raise Misuse(f"side must be 'client' or 'server', not {quoted(side)}") from None
 
     def _drain(self, side: str, direction: Direction, piece: int) -> Iterator[Event]:
         if not direction.headed and direction.buffer:

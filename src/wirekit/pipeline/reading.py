@@ -27,6 +27,7 @@ from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
 from wirekit.stored import Part
 from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS, Table
+from wirekit.values import quoted
 
 READABLE = {PACKETS.name: PACKETS, **FROM_INPUTS}
 """The tables that can be read without a run."""
@@ -75,20 +76,20 @@ def read(
     """
     name: object = table
     if not isinstance(name, str) or name not in READABLE:
-        near = difflib.get_close_matches(str(table), READABLE, n=1)
+        near = difflib.get_close_matches(name, READABLE, n=1) if isinstance(name, str) else []
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
-        raise Misuse(f"no table {table!r} can be read; {hint}")
+        raise Misuse(f"no table {quoted(table)} can be read; {hint}")
     schema = READABLE[table].schema
-    if isinstance(columns, str):
-        raise Misuse(f"read: columns must be a list of names, not {columns!r}")
+    if isinstance(columns, str) or not isinstance(columns, Iterable | None):
+        raise Misuse(f"read: columns must be a list of names, not {quoted(columns)}")
     columns = None if columns is None else list(columns)
     if filter is not None and not isinstance(filter, pc.Expression):
         raise Misuse(
-            f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {filter!r}"
+            f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {quoted(filter)}"
         )
     for name in columns or ():
         if name not in schema.names:
-            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(schema.names)}")
+            raise Misuse(f"the table {table} has no column {quoted(name)}; it has {', '.join(schema.names)}")
     if filter is not None:
         try:  # on a row of nulls: without a row, naive times fit
             pa.table([pa.nulls(1, field.type) for field in schema], schema.names).filter(filter)
@@ -97,10 +98,10 @@ def read(
             raise Misuse(f"read: the filter does not fit the table {table}: {problem}") from None
     any_ports: Any = {} if ports is None else ports
     if not isinstance(any_ports, Mapping):
-        raise Misuse(f"read: ports must be a mapping of ports to protocols, not {ports!r}")
+        raise Misuse(f"read: ports must be a mapping of ports to protocols, not {quoted(ports)}")
     for port in any_ports:
         if not isinstance(port, int) or not 0 < port < 1 << 16:
-            raise Misuse(f"read: a port must be a number from 1 to 65535, not {port!r}")
+            raise Misuse(f"read: a port must be a number from 1 to 65535, not {quoted(port)}")
     for each in (protocol, *(ports or {}).values()):
         if each:
             registry.protocol(each).stream("client")

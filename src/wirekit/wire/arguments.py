@@ -10,10 +10,9 @@ from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_typ
 from construct.expr import ExprMixin
 
 from wirekit.errors import Misuse
+from wirekit.values import quoted
 
 Expression: TypeAlias = ExprMixin
-SHOWN = 200
-"""Characters of a wrong value in a message."""
 Init = TypeVar("Init", bound=Callable[..., None])
 
 DESCRIBED = {
@@ -76,9 +75,8 @@ def refuse_unless_fit(owner: str, name: str, value: Any, hint: Any) -> None:
         Misuse: naming the owner of the annotation, the argument, and what to pass.
     """
     if not _fits(value, hint):
-        text = repr(value)
-        text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {text}{REMEDIES.get((owner, name), '')}")
+        remedy = REMEDIES.get((owner, name), "")
+        raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {quoted(value)}{remedy}")
 
 
 def expression_text(expression: Any) -> str:
@@ -101,7 +99,7 @@ def at_least(node: str, name: str, value: Any, least: int) -> None:
         Misuse: naming the node and the argument.
     """
     if isinstance(value, (int, float)) and value < least:
-        raise Misuse(f"{node}: {name} must be at least {least}, not {value}")
+        raise Misuse(f"{node}: {name} must be at least {least}, not {quoted(value)}")
 
 
 def one_of(node: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -111,7 +109,7 @@ def one_of(node: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
         Misuse: naming the node, the argument and the choices.
     """
     if value not in choices:
-        raise Misuse(f"{node}: {name} must be one of {', '.join(choices)}, not {value!r}")
+        raise Misuse(f"{node}: {name} must be one of {', '.join(choices)}, not {quoted(value)}")
 
 
 def check_cases(node: str, on: Any, cases: Iterable[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -128,3 +129,12 @@ def test_jobs_of_the_command(tmp_path: Path) -> None:
     refused = Run(*arguments, "--engine", "spark")
     assert refused.status == 2
     assert "--jobs is for runs without Spark" in refused.err
+
+
+def test_a_machine_without_room_for_semaphores_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", full)
+    with pytest.raises(WirekitError, match=r"processes cannot be started: No space left on device; .* in /dev/shm"):
+        processes.run(Job(find_inputs(CAPTURES)), tmp_path / "lake", 2)

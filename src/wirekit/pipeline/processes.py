@@ -46,7 +46,7 @@ def run(
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.
-        WirekitError: a process was killed.
+        WirekitError: a process was killed, or none can be started.
     """
     if not interpreter_is_compiled() and any(captures_by_columns([each], job.road) for each in job.inputs):
         from wirekit.road.warming import warm
@@ -83,7 +83,11 @@ class _Processes:
             self._others = {*multiprocessing.active_children()}
             # Not forked: this process may have threads, such as those of Arrow.
             spawning = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.cores, spawning, initializer=_begin)
+            try:
+                self._pool = ProcessPoolExecutor(self.cores, spawning, initializer=_begin)
+            except OSError as error:
+                why = f"{error.strerror}; on Linux, their semaphores are in /dev/shm"
+                raise WirekitError(f"processes cannot be started: {why}") from error
         try:
             self._futures = [self._pool.submit(task, job, attempts, number) for number in range(count)]
             return [each.result() for each in self._futures]

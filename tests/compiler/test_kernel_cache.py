@@ -238,3 +238,10 @@ def test_the_text_of_a_kernel_is_not_kept_after_its_program() -> None:
     assert reader in module_text(reader)
     del reader
     assert reference() is None
+
+
+def test_numba_without_a_compiler_is_a_misuse() -> None:
+    script = (
+        "import wirekit\ntry: wirekit.columns('kafka.message_set', b'')\nexcept wirekit.Misuse as error: print(error)"
+    )
+    assert run(script, NUMBA_DISABLE_JIT="1").endswith("NUMBA_DISABLE_JIT is set; unset it")

@@ -14,10 +14,13 @@ from numba import carray, config, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic as typed_intrinsic
 
 from wirekit.compiler.kernels.parts import PartCompiler
+from wirekit.errors import Misuse
 
 # For a type checker, an intrinsic has the arguments of its typing function, but callers do not pass the typing context.
 intrinsic: Any = typed_intrinsic
 settings: Any = config
+if settings.DISABLE_JIT:
+    raise Misuse("columns need the code that numba compiles, but NUMBA_DISABLE_JIT is set; unset it")
 
 
 @intrinsic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 
 import pytest
@@ -201,3 +202,54 @@ def test_the_time_of_many_arrays_is_linear() -> None:
     begin = time.process_time()
     assert len(read_input(c_arrays([(0, REQUEST)] * 5_000).encode()).dumps) == 5_000
     assert time.process_time() - begin < 4
+
+
+SOCAT = """\
+> 2026/11/30 02:57:32.000624575  length=46 from=0 to=45
+ 00 00 00 2a 00 03 00 00 00 00 00 07 00 07 72 64  ...*..........rd
+ 6b 61 66 6b 61 00 00 00 02 00 06 6f 72 64 65 72  kafka......order
+ 73 00 0b 70 61 79 6d 65 6e 74 73 2d 65 75        s..payments-eu
+--
+< 2026/11/30 02:57:32.000627207  length=16 from=0 to=15
+ 00 00 00 0c 00 00 00 07 00 00 00 00 00 00 00 00  ................
+--
+"""
+"""What ``socat -x -v`` prints."""
+NGREP = """\
+input: pulsar.pcap
+filter: ((ip || ip6) || (vlan && (ip || ip6)))
+##
+T 127.0.0.1:34654 -> 127.0.0.1:6650 [AP] #4
+  00 00 00 29 00 00 00 25    08 02 12 21 0a 11 50 75    ...)...%...!..Pu
+  6c 73 61 72 2d 43 50 50    2d 76 34 2e 32 2e 30 20    lsar-CPP-v4.2.0
+  14 2a 04 6e 6f 6e 65 52    04 08 01 10 01             .*.noneR.....
+#
+T 127.0.0.1:6650 -> 127.0.0.1:34654 [AP] #6
+  00 00 00 0f 00 00 00 0b    08 16 b2 01 06 08 00 10    ................
+  01 18 00                                              ...
+##exit
+"""
+"""What ``ngrep -x`` prints."""
+
+
+def test_pieces_of_socat_name_their_senders() -> None:
+    for text in (SOCAT, re.sub(r"  \S*\n ", " ", SOCAT).replace("--\n", "")):
+        parsed = read_input(text.encode())
+        assert [len(data) for data in parsed.dumps] == [46, 16]
+        assert (parsed.data[-20:-16], parsed.sides, parsed.note) == (b"s-eu", (0, 1), None)
+    assert schemas(decoded(SOCAT)) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
+
+
+def test_a_piece_of_socat_that_is_cut_is_refused() -> None:
+    with pytest.raises(Misuse, match="line 1, column 1: 30 bytes follow"):
+        read_input(re.sub(r" 6b.*\n", "", SOCAT).encode())
+
+
+def test_packets_of_ngrep_name_their_senders() -> None:
+    parsed = read_input(NGREP.encode())
+    assert [len(data) for data in parsed.dumps] == [45, 19]
+    assert (parsed.dumps[1][-4:], parsed.sides) == (bytes.fromhex("10011800"), (0, 1))
+    three = NGREP.replace("6650 -> 127.0.0.1:34654", "6650 -> 127.0.0.1:34655")
+    assert read_input(three.encode()).sides == ()
+    with pytest.raises(Misuse, match="line 12, column 1: not a line of bytes in 'more'"):
+        read_input(NGREP.replace("##exit", "more").encode())

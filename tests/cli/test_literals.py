@@ -514,9 +514,11 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         "[1]" + ".a" * 20_000 + " " * 20_000 + "x",
         "[1]" + ".a()" * 10_000 + "x",
         "f([1" + "]" * 20_000 + " " * 20_000 + ", a",
+        "|00000000|" + (" 00" * 8 + " |") * 5_000 + "x",
+        '"\\NUL" ' * 20_000,
     ],
     ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"]
-    + ["base64", "suffix of base64", "suffix", "calls", "argument"],
+    + ["base64", "suffix of base64", "suffix", "calls", "argument", "panels", "names"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()
@@ -530,6 +532,14 @@ def test_escapes_that_are_no_byte_cause_no_warning() -> None:
         assert read_input(text.encode()).form == "raw"
     with pytest.raises(Misuse, match="not a character of one byte"):
         read_input(b"[1, '\\q', 'a']")
+
+
+def test_strings_as_haskell_shows_them() -> None:
+    shown = r'"\NUL\NUL\NUL*\SO\&H\SOH\DEL\200\&7\a\"\\payments"'
+    for text in (shown, f"sent: {shown}", f"Right {shown}"):
+        assert read_input(text.encode()).data == b'\0\0\0*\x0eH\1\x7f\xc87\a"\\payments'
+    assert read_input(rb'"\NUL\300"').form == "raw"
+    assert read_input(rb'"\NULL is \QED"').form == "raw"
 
 
 def test_a_zero_in_text_that_is_declared_as_hex_is_refused() -> None:

@@ -50,8 +50,8 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
     help="Form of the input. auto recognises raw bytes, base64, hex, URL encoding, lists of numbers and strings in the "
-    "syntax of many languages, and dumps of xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg, Netty and "
-    "javax.net.debug.",
+    "syntax of many languages, and dumps of xxd, hexdump, hexyl, od, Wireshark, tcpdump -X, gdb, lldb, WinDbg, Netty "
+    "and javax.net.debug.",
 )
 @click.option(
     "--output",

@@ -2,8 +2,8 @@
 
 The entry point is ``read_input``. It knows raw bytes, base64, lists of numbers, URL encoding and every usual way to
 write bytes as hex: plain hex with any separators or labels, C arrays, escaped strings, Python's bytes, binaries of
-Erlang, a line of a log, and the dumps of xxd, hexdump, od, Wireshark, tcpdump, gdb, WinDbg and Netty, also with text
-before each line.
+Erlang, a line of a log, and the dumps of xxd, hexdump, hexyl, od, Wireshark, tcpdump, ngrep, socat, OpenSSL, gdb, lldb,
+WinDbg and Netty, also with text before each line.
 Nothing here knows a protocol, a file or a terminal.
 
 A dump is read in two steps. First its layout is measured on the first lines: the base of the offsets, the bytes in a
@@ -23,10 +23,11 @@ from wirekit.cli.input.calls import read_call
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
-from wirekit.cli.input.exchanges import read_arrays, read_follow
+from wirekit.cli.input.exchanges import read_arrays, read_follow, read_turns
 from wirekit.cli.input.lines import without_prefix
 from wirekit.cli.input.literals import (
     read_box,
+    read_haskell,
     read_literal,
     read_logged,
     read_named,
@@ -134,8 +135,15 @@ def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     text = without_fences(text)
     printed = read_gdb(text) or read_windbg(text) or read_call(text) or read_literal(text)
-    printed = printed or read_box(text) or read_logged(text) or read_binary(text)
-    return printed or read_arrays(text) or read_numbers(text) or read_url(text) or read_follow(text, limit)
+    printed = printed or read_haskell(text) or read_box(text) or read_logged(text) or read_binary(text)
+    return (
+        printed
+        or read_turns(text)
+        or read_arrays(text)
+        or read_numbers(text)
+        or read_url(text)
+        or read_follow(text, limit)
+    )
 
 
 def _read_dump(text: str, limit: int) -> Input | None:

@@ -18,8 +18,6 @@ _WINDBG = re.compile(
     r"(?:  +(?P<text>\S.*))?[ \t]*"
 )
 _PROMPT = re.compile(r"[ \t]*\d+:[^>\n]*> ?d[a-zA-Z]* [^\n]*")
-_GDB_PROMPT = re.compile(r"[ \t]*\(gdb\)[^\n]*")
-_FRONT_OF_GDB = re.compile(rf"\A(?:(?:{_GDB_PROMPT.pattern})?\n)*+")
 _LINE = 16
 
 
@@ -32,12 +30,12 @@ def read_gdb(text: str) -> Input | None:
         Misuse: for a line of another kind, an address that does not continue the line before, words of different
             sizes.
     """
-    first = _FRONT_OF_GDB.sub("", text, count=1).partition("\n")[0]
+    first = text.lstrip().partition("\n")[0]
     if not _GDB.match(first) or not ("0x" in first.partition(":")[2] or "\t" in first.strip()):
         return None
     data, begin, size = bytearray(), 0, 0
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip() or _GDB_PROMPT.fullmatch(line):
+        if not line.strip():
             continue
         match = _GDB.fullmatch(line)
         if match is None:

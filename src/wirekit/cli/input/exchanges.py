@@ -1,4 +1,4 @@
-"""Both directions of a connection in one text: Wireshark's "Follow TCP stream" as hex dump, raw or C arrays."""
+"""Both directions of a connection in one text: Wireshark's "Follow TCP stream", and what socat and ngrep print."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ _ARRAY = re.compile(
 _BYTE = re.compile(r"0[xX]([0-9A-Fa-f]{1,2})")
 _BEHIND_ARRAYS = re.compile(r"[\w\s=;]*")
 _PEER = re.compile(r"\bpeer(?P<side>[01])_\d")  # the name of an array of a followed stream
+_TIME = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+"
+_WORD = "[0-9a-f]{2}"
+_TURNS = {  # the line before the bytes of a piece, and a line of bytes; the > of socat is blanked like a quotation's
+    "socat": (
+        re.compile(rf"(?P<source>[< ]) {_TIME}  length=(?P<size>\d+) from=\d+ to=\d+[ \t]*"),
+        re.compile(rf"(?P<words>(?: {_WORD})++)(?:  .*)?"),
+    ),
+    "ngrep": (
+        re.compile(rf"[TU](?: {_TIME})? (?P<source>\S+:\d+) -> (?P<target>\S+:\d+)(?: \[\w*\])?(?: #\d+)?[ \t]*"),
+        re.compile(rf" (?P<words>(?: {_WORD}){{8}} {{3}}(?: {_WORD}){{1,8}}|(?: {_WORD}){{1,8}})(?:  .*)?"),
+    ),
+}
+_BETWEEN = re.compile(r"--|#*(?:exit)?|(?:interface|input|filter|match): .*|\d+ received, \d+ dropped")
 _INDENT = 4  # columns by which the second side is indented, if not by a tab
 
 
@@ -71,6 +84,38 @@ def read_follow(text: str, limit: int) -> Input | None:
         ends[side] = begin
     dumps.reverse()
     return Input(b"".join(dumps), "wireshark", None, tuple(dumps), tuple(side for side, _ in turns))
+
+
+def read_turns(text: str) -> Input | None:
+    """The pieces that ``socat -x`` and ``ngrep -x`` print, with their senders; None for other text.
+
+    Raises:
+        Misuse: for a line of another kind, a piece of another length than its head says.
+    """
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    head, row = next(
+        (each for each in _TURNS.values() if any(each[0].fullmatch(line) for _, line in lines)), (None, None)
+    )
+    if head is None or row is None:
+        return None
+    dumps: list[bytearray] = []
+    heads: list[tuple[int, str, dict[str, str]]] = []
+    for number, line in lines:
+        if match := head.fullmatch(line):
+            heads.append((number, line, match.groupdict()))
+            dumps.append(bytearray())
+        elif dumps and (match := row.fullmatch(line)):
+            dumps[-1] += bytes.fromhex(match["words"])
+        elif not _BETWEEN.fullmatch(line.strip()):
+            raise wrong_in_line(number, line, 0, "not a line of bytes")
+    for (number, line, named), data in zip(heads, dumps, strict=True):
+        if int(named.get("size", len(data))) != len(data):
+            raise wrong_in_line(number, line, 0, f"{len(data)} bytes follow")
+    ends = {frozenset((named["source"], named.get("target", ""))) for _, _, named in heads}
+    first = heads[0][2]["source"]
+    one = len(ends) == 1 or "target" not in heads[0][2]
+    sides = tuple(int(named["source"] != first) for _, _, named in heads) if one else ()
+    return Input(b"".join(dumps), "hex", None, tuple(map(bytes, dumps)), sides)
 
 
 def read_arrays(text: str) -> Input | None:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 LONGEST_LINE = 1 << 16  # characters; a longer line is not a line of a dump
 _LINE = re.compile(
     r"[ \t]*(?:(?P<star>\*)$"
-    r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16})(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2,}(?!\S))|$))"
+    r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16}|(?<=0[xX])[0-9A-Fa-f]{1,3}(?=:))"
+    r"(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2,}(?!\S))|$))"
 )
 _ROW = r"(?=(?:0[xX])?[0-9A-Fa-f]{4,16}(?::?[ \t]+[0-9A-Fa-f]{2,}(?!\S)|[ \t]*$)|\*[ \t]*$)"
 _PREFIX = re.compile(

@@ -36,6 +36,12 @@ _AFTER_LITERAL = re.compile(
     re.IGNORECASE,
 )
 
+_CONTROLS = "NUL|SOH|STX|ETX|EOT|ENQ|ACK|a|b|t|n|v|f|r|SO|SI|DLE|DC1|DC2|DC3|DC4|NAK|SYN|ETB|CAN|EM|SUB|ESC|FS|GS|RS|US"
+"""The names of the characters from 0 on in a string that Haskell shows."""
+_HASKELL_ESCAPE = re.compile(rf"\\(?:(?P<name>SOH|{_CONTROLS}|DEL)|(?P<number>\d{{1,3}})|&|(?P<itself>[\"\\]))")
+_HASKELL = re.compile(rf'"(?:[^"\\\n]|\\(?:SOH|{_CONTROLS}|DEL|\d{{1,3}}|[&"\\]))*+"')
+_HASKELL_NAME = re.compile(r"\\[A-Z][A-Z0-9]")
+
 LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
@@ -138,6 +144,29 @@ def read_literal(text: str, *, least: int = LEAST_LABELLED) -> Input | None:
         note = "characters beyond ASCII were read as UTF-8"
     dumps = pieces if set(operators[:-1]) == {","} and not joined else ()
     return Input(data, "hex", note, dumps)
+
+
+def read_haskell(text: str) -> Input | None:
+    r"""The bytes of a string as Haskell shows it, if one of its characters has a name; None for other text.
+
+    >>> read_haskell(r'"\NUL\NUL\SOH\200\&7"').data.hex(" ")
+    '00 00 01 c8 37'
+    """
+    string = _HASKELL.match(text, max(text.find('"'), 0))
+    if string is None or not _HASKELL_NAME.search(string[0]):
+        return None
+    before, after = text[: string.start()], text[string.end() :]
+    if not _BEFORE_LITERAL.fullmatch(before) or not _AFTER_LITERAL.fullmatch(after):
+        return None
+
+    def character(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name:
+            return "\x7f" if name == "DEL" else chr(_CONTROLS.split("|").index(name))
+        return chr(int(match["number"])) if match["number"] else match["itself"] or ""
+
+    shown = _HASKELL_ESCAPE.sub(character, string[0][1:-1])
+    return Input(shown.encode("latin-1"), "hex") if max(map(ord, shown)) < 0x100 else None
 
 
 def read_logged(text: str) -> Input | None:

@@ -15,6 +15,18 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)  # of Markdown
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 _QUOTED_BINARY = re.compile(r"^[ \t]*(?:>(?!>[\s.,;)\]}]*$)[ \t]*)+", re.MULTILINE)  # not the end of <<...>>
+_PROMPT = re.compile(r"^[ \t]*\((?:gdb|lldb)\)[^\n]*", re.MULTILINE)
+_PANELS = re.compile(  # of hexyl: an offset, eight bytes in each panel, text
+    r"[│|](?P<offset>[0-9a-f]{8}|\* {7})[│|](?P<words>(?:(?: [0-9a-f]{2}| {3}){8} [┊│|]){1,8}+)[^\n]+[│|][ \t]*$",
+    re.MULTILINE,
+)
+_PANEL_FRAME = re.compile(r"^[^\n]{0,200}?[┌└+][─┬┴┐┘+-]{20,}[ \t]*$", re.MULTILINE)
+_BORDERS = str.maketrans("┊│|", "   ")
+_DASHED = re.compile(  # of OpenSSL's BIO_dump
+    r"^(?P<offset>[ \t]*[0-9a-f]{4,8}) -(?P<words>(?: [0-9a-f]{2}){1,8}(?:-[0-9a-f]{2}(?: [0-9a-f]{2}){0,7})?)"
+    r"(?=[ -]|$)",
+    re.MULTILINE,
+)
 _COMMENTED = re.compile(r"\s*^[ \t]*+(?P<marker>/{2,3}!?|#+|\*|--|;+|%+)(?=[ \t])", re.MULTILINE)
 
 
@@ -43,15 +55,22 @@ def encoding_of(raw: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces.
+    """Line feeds only; no-break spaces (from web pages and chats) replaced by spaces.
 
-    The colours of a terminal are removed, because a dump has none in the middle of its columns.
+    Quoting, the prompts of debuggers, hexyl's borders and text, and BIO_dump's dashes are blanked. The colours of a
+    terminal are removed, because a dump has none in the middle of its columns.
     """
     text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    if ">" not in text:
-        return text
-    return blank(_QUOTED_BINARY if "<<" in text else _QUOTING, text)
+    if ">" in text:
+        text = blank(_QUOTED_BINARY if "<<" in text else _QUOTING, text)
+    text = _DASHED.sub(lambda line: f"{line['offset']}  {line['words'].replace('-', ' ')}", blank(_PROMPT, text))
+    return _without_panels(text)
+
+
+def _without_panels(text: str) -> str:
+    bare = _PANELS.sub(lambda line: f" {line['offset']} {line['words'].translate(_BORDERS)}".ljust(len(line[0])), text)
+    return text if bare == text else blank(_PANEL_FRAME, bare)
 
 
 def without_comments(text: str) -> str:

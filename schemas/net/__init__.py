@@ -78,6 +78,7 @@ PROTOCOL = Protocol(
         "erspan_3": Layout(tunnels.ERSPAN_3, "the same, type III", f"{ERSPAN_DRAFT}, 4.3"),
         "mpls": Layout(tunnels.MPLS, "MPLS labels before an IP packet or a control word", "RFC 3032 §2.1"),
         "pppoe": Layout(tunnels.PPPOE, "a packet of a PPPoE session", "RFC 2516 §4"),
+        "llc": Layout(tunnels.LLC, "802.2 LLC, with SNAP", "RFC 1042"),
         "proxy_v1": Layout(preamble.PROXY_V1, "a proxy's header before a stream", f"{PROXY}, 2.1"),
         "proxy_v2": Layout(preamble.PROXY_V2, "the same, binary", f"{PROXY}, 2.2"),
         "tls_record": Layout(preamble.TLS_RECORD, "a TLS record with undecoded content", "RFC 8446 §5.1"),

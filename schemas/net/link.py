@@ -38,6 +38,9 @@ from wirekit.wire import (
     unexplained,
 )
 
+LENGTHS = range(0x0600)
+"""Values in the place of an EtherType that are lengths; 802.2 LLC follows them."""
+COOKED_LLC_TYPE = 0x0004
 IPV4_TYPE = 0x0800
 ARP_TYPE = 0x0806
 TUNNELLED_ETHERNET_TYPE = 0x6558
@@ -49,6 +52,7 @@ OLD_SERVICE_VLAN_TYPES = (0x9100, 0x9200)
 ETHERTYPES = SymbolTable(
     "ethertype",
     {
+        COOKED_LLC_TYPE: ("LLC", "802.2, in a Linux cooked capture"),
         IPV4_TYPE: "IPV4",
         ARP_TYPE: "ARP",
         0x0842: ("WAKE_ON_LAN", "magic packet"),

@@ -1,11 +1,12 @@
-"""Headers of tunnels, which carry a frame or an IP packet inside another packet.
+"""Headers of tunnels, which carry a frame or an IP packet inside another packet; 802.2 LLC with SNAP is read likewise.
 
 A header ends with ``payload``, undecoded; ``FOLLOWING`` names its layout. The layouts of packets do not contain these,
 so that reading plain packets takes no longer.
 
 Sources: RFC 768 (UDP), RFC 7348 §5 (VXLAN), RFC 8926 §3.4 (Geneve), RFC 2784 §2 and RFC 2890 §2 (GRE),
 draft-foschiano-erspan-03 §4 (ERSPAN), RFC 3032 §2.1 (MPLS), RFC 7510 (MPLS in UDP), RFC 4385 §3 (control word),
-RFC 2516 §4 (PPPoE); IANA "Service Name and Transport Protocol Port Number Registry", "PPP DLL Protocol Numbers".
+RFC 2516 §4 (PPPoE), RFC 1042 (LLC and SNAP); IANA "Service Name and Transport Protocol Port Number Registry", "PPP DLL
+Protocol Numbers".
 """
 
 from __future__ import annotations
@@ -196,6 +197,18 @@ PPPOE = Struct(
     name="PPPoE",
 )
 
+SNAP = 0xAA
+
+LLC = Struct(
+    "destination_service" / Default(uint8, SNAP) * "0xaa: SNAP; 0x42: spanning tree; 0xfe: OSI",
+    "source_service" / Default(uint8, SNAP),
+    "control" / Default(uint8, 3) * "3: unnumbered information; the second byte of other frames is payload",
+    "organization" / If(this.destination_service == SNAP, uint24),
+    "type" / If((this.destination_service == SNAP) & (this.organization == 0), ETHERTYPE),
+    "payload" / rest(),
+    name="LLC",
+)
+
 FOLLOWING = {
     "AH": "authentication_header",
     "ERSPAN": "erspan",
@@ -205,6 +218,7 @@ FOLLOWING = {
     "GRE": "gre",
     "IPV4": "ip",
     "IPV6": "ip",
+    "LLC": "llc",
     "MPLS": "mpls",
     "MPLS_MULTICAST": "mpls",
     "PPPOE_SESSION": "pppoe",

@@ -331,6 +331,8 @@ class TestTunnels:
             (in_frame("8847", "00011140", b"\x50"), "mpls"),
             (in_frame("8864", "11 00 0007 0004 c021", b"\1\1"), "lcp"),
             (in_frame("8864", "11 00 0007 0004 0029", b"\1\1"), "pppoe"),
+            (in_frame("000a", "aaaa03 000000 0806", b"\1\1"), "arp"),
+            (in_frame("000a", "aaaa03 00000c 2000", b"\1\1"), "llc"),
         ],
     )  # fmt: skip
     def test_packets_without_a_segment(self, data: bytes, reason: str) -> None:
@@ -343,7 +345,7 @@ class TestSkipped:
         [
             (ethernet("0001", type="ARP"), "arp"),
             (ethernet("0001", type=0x88B5), "type 0x88b5"),
-            (ethernet("0001", type=0x26), "type 0x26"),
+            (ethernet("42420300", type=0x26), "llc"),
             (ethernet(ipv4("0001", protocol="UDP")), "udp"),
             (ethernet(ipv4("0001", protocol=253)), "protocol 0xfd"),
             (ethernet(ipv4("0001", fragment={"more_fragments": True})), "fragment"),

@@ -92,6 +92,8 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
     "MPLS in UDP": lambda frame: in_udp(6635, "00011140", frame[14:]),
     "MPLS in IP": lambda frame: in_ip(137, "00011140", frame[14:]),
     "PPPoE": lambda frame: in_frame("8864", f"11 00 0007 {len(frame) - 12:04x} 0021", frame[14:]),
+    "SNAP": lambda frame: in_frame(f"{len(frame) - 6:04x}", "aaaa03 000000 0800", frame[14:]),
+    "SNAP in a VLAN": lambda frame: in_frame("8100", f"0007 {len(frame) - 6:04x} aaaa03 000000 0800", frame[14:]),
 }
 """Functions that put a frame of Ethernet with an IPv4 packet, or this packet, into a tunnel."""
 

@@ -252,6 +252,9 @@ class TestTunnels:
             ("erspan_3", "20010001 00000005 0006 0000", {"timestamp": 5, "security_group": 6, "platform": None}),
             ("erspan_3", "20010001 00000005 0006 0001 0102030405060708", {"platform": bytes(range(1, 9))}),
             ("pppoe", "11 00 0007 0007 0021", {"session": 7, "length": 7}),
+            ("llc", "aaaa03 000000 0800", {"organization": 0, "type": 0x800}),
+            ("llc", "aaaa03 00000c", {"organization": 12, "type": None}),
+            ("llc", "424203", {"control": 3, "organization": None, "type": None}),
         ],
     )
     def test_headers(self, key: str, head: str, fields: dict[str, Any]) -> None:

@@ -265,8 +265,9 @@ def test_packets_that_the_snap_length_cut_are_read_by_columns(tmp_path: Path, mo
     assert columns == objects
 
 
-@pytest.mark.parametrize("wrap", [TUNNELS["VXLAN"], TUNNELS["PPPoE"]], ids=["VXLAN", "PPPoE"])
-def test_packets_that_are_captured_inside_and_outside_a_tunnel(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["VXLAN", "PPPoE", "SNAP"])
+def test_packets_that_are_captured_inside_and_outside_a_tunnel(name: str, tmp_path: Path) -> None:
+    wrap = TUNNELS[name]
     path, both = FIXTURES / "pcap" / "jmq4-produce.pcap", tmp_path / "both.pcap"
     with open_capture(path) as capture:
         frames = [each.data for each in capture.items() if isinstance(each, Packet)]

@@ -200,6 +200,8 @@ def _following(layer: Record, key: str) -> tuple[str, str | None]:
         field, value = "version", layer.get("start", layer).get("version")
     if isinstance(value, Symbol) and value.symbol:
         return value.symbol.lower(), _FOLLOWING.get(value.symbol)
+    if field == "type" and value in link.LENGTHS:
+        return "llc", _FOLLOWING["LLC"]
     if key not in _PACKETS:
         name = key.removeprefix("net.")
         return name, "net.ethernet" if name in tunnels.FRAMES else None

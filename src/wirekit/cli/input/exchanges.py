@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.text import COMMENT, Input, blank, wrong_in_line
@@ -26,15 +27,18 @@ _BYTE = re.compile(r"0[xX]([0-9A-Fa-f]{1,2})")
 _BEHIND_ARRAYS = re.compile(r"[\w\s=;]*")
 _PEER = re.compile(r"\bpeer(?P<side>[01])_\d")  # the name of an array of a followed stream
 _TIME = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+"
-_WORD = "[0-9a-f]{2}"
+_WORD, _COLUMN = "[0-9a-f]{2}", r" *(?:(?<=  )(?P<text>\S.*))?"
 _TURNS = {  # the line before the bytes of a piece, and a line of bytes; the > of socat is blanked like a quotation's
     "socat": (
-        re.compile(rf"(?P<source>[< ]) {_TIME}  length=(?P<size>\d+) from=\d+ to=\d+[ \t]*"),
-        re.compile(rf"(?P<words>(?: {_WORD})++)(?:  .*)?"),
+        re.compile(rf"^(?P<source>[< ]) {_TIME}  length=(?P<size>\d+) from=\d+ to=\d+[ \t]*$", re.MULTILINE),
+        re.compile(rf"(?P<words>(?: {_WORD})++){_COLUMN}"),
     ),
     "ngrep": (
-        re.compile(rf"[TU](?: {_TIME})? (?P<source>\S+:\d+) -> (?P<target>\S+:\d+)(?: \[\w*\])?(?: #\d+)?[ \t]*"),
-        re.compile(rf" (?P<words>(?: {_WORD}){{8}} {{3}}(?: {_WORD}){{1,8}}|(?: {_WORD}){{1,8}})(?:  .*)?"),
+        re.compile(
+            rf"^[TU](?: {_TIME})? (?P<source>\S+:\d+) -> (?P<target>\S+:\d+)(?: \[\w*\])?(?: #\d+)?[ \t]*$",
+            re.MULTILINE,
+        ),
+        re.compile(rf" (?P<words>(?: {_WORD}){{8}} {{3}}(?: {_WORD}){{1,8}}|(?: {_WORD}){{1,8}}){_COLUMN}"),
     ),
 }
 _BETWEEN = re.compile(r"--|#*(?:exit)?|(?:interface|input|filter|match): .*|\d+ received, \d+ dropped")
@@ -92,25 +96,25 @@ def read_turns(text: str) -> Input | None:
     Raises:
         Misuse: for a line of another kind, a piece of another length than its head says.
     """
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    head, row = next(
-        (each for each in _TURNS.values() if any(each[0].fullmatch(line) for _, line in lines)), (None, None)
-    )
+    head, row = next((each for each in _TURNS.values() if each[0].search(text)), (None, None))
     if head is None or row is None:
         return None
     dumps: list[bytearray] = []
     heads: list[tuple[int, str, dict[str, str]]] = []
-    for number, line in lines:
+    for number, line in enumerate(text.split("\n"), 1):
         if match := head.fullmatch(line):
             heads.append((number, line, match.groupdict()))
             dumps.append(bytearray())
         elif dumps and (match := row.fullmatch(line)):
-            dumps[-1] += bytes.fromhex(match["words"])
+            data = bytes.fromhex(match["words"])
+            if match["text"] and not shows(match["text"], data):
+                raise wrong_in_line(number, line, match.start("text"), "the text column does not show these bytes")
+            dumps[-1] += data
         elif not _BETWEEN.fullmatch(line.strip()):
             raise wrong_in_line(number, line, 0, "not a line of bytes")
-    for (number, line, named), data in zip(heads, dumps, strict=True):
-        if int(named.get("size", len(data))) != len(data):
-            raise wrong_in_line(number, line, 0, f"{len(data)} bytes follow")
+    for (number, line, named), piece in zip(heads, dumps, strict=True):
+        if int(named.get("size", len(piece))) != len(piece):
+            raise wrong_in_line(number, line, 0, f"{len(piece)} bytes follow")
     ends = {frozenset((named["source"], named.get("target", ""))) for _, _, named in heads}
     first = heads[0][2]["source"]
     one = len(ends) == 1 or "target" not in heads[0][2]

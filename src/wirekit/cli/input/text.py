@@ -17,10 +17,11 @@ _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 _QUOTED_BINARY = re.compile(r"^[ \t]*(?:>(?!>[\s.,;)\]}]*$)[ \t]*)+", re.MULTILINE)  # not the end of <<...>>
 _PROMPT = re.compile(r"^[ \t]*\((?:gdb|lldb)\)[^\n]*", re.MULTILINE)
 _PANELS = re.compile(  # of hexyl: an offset, eight bytes in each panel, text
-    r"[│|](?P<offset>[0-9a-f]{8}|\* {7})[│|](?P<words>(?:(?: [0-9a-f]{2}| {3}){8} [┊│|]){1,8}+)[^\n]+[│|][ \t]*$",
+    r"[│|](?P<offset>[0-9a-f]{8}|\* {7})[│|](?P<words>(?:(?: [0-9a-f]{2}| {3}){8} [┊│|]){1,8}+)"
+    r"(?:[^\n]{8}[┊│|]){1,8}[ \t]*$",
     re.MULTILINE,
 )
-_PANEL_FRAME = re.compile(r"^[^\n]{0,200}?[┌└+][─┬┴┐┘+-]{20,}[ \t]*$", re.MULTILINE)
+_PANEL_FRAME = re.compile(r"^[^\n│]{0,200}?[┌└+][─┬┴┐┘+-]{20,}[ \t]*$", re.MULTILINE)
 _BORDERS = str.maketrans("┊│|", "   ")
 _DASHED = re.compile(  # of OpenSSL's BIO_dump
     r"^(?P<offset>[ \t]*[0-9a-f]{4,8}) -(?P<words>(?: [0-9a-f]{2}){1,8}(?:-[0-9a-f]{2}(?: [0-9a-f]{2}){0,7})?)"

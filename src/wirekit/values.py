@@ -38,6 +38,7 @@ _ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 80  # characters of a value in an error
 SHOWN_OF_ARGUMENT = 200
+LONGEST_NUMBER = 20
 EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
 
@@ -485,6 +486,15 @@ def shown(value: Any) -> str:
         with contextlib.suppress(TypeError):
             text = json.dumps(beginning, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def whole_number(text: str) -> int | None:
+    """The number that at most 19 decimal digits write, None for other text; Python refuses thousands of digits.
+
+    >>> whole_number("9092"), whole_number("-1"), whole_number("٣")
+    (9092, None, None)
+    """
+    return int(text) if len(text) < LONGEST_NUMBER and text.isascii() and text.isdecimal() else None
 
 
 def quoted(value: Any) -> str:

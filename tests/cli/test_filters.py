@@ -271,6 +271,8 @@ def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> 
         (["--follow", "1", "--connection", "2"], "not both"),
         (["--frame", "trace.pcap:7"], "trace.pcap is not among the captures"),
         (["--frame", "seven"], "'seven' is neither N nor FILE:N"),
+        (["--frame", "9" * 5_000], "is neither N nor FILE:N"),
+        (["--port", f"{'9' * 5_000}=kafka"], "is not PORT=PROTOCOL"),
         (["--where", "apii = 'x'"], 'Referenced column "apii" not found'),
         (["--where", "apii = 'x'"], "The columns are frame, connection, protocol,"),
         (["--where", "api = "], "syntax error"),

@@ -151,3 +151,13 @@ def test_permits_are_not_known_after_missing_bytes() -> None:
     assert [each["permits"] for each in conversation.dialogue.summary()["consumers"]] == [8]
     conversation.gap("client", 10)
     assert [each["permits"] for each in conversation.dialogue.summary()["consumers"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "partition"), [("7", 7), ("9" * 5_000, None), ("٣", None), ("", None), ("-1", None)]
+)
+def test_the_partition_in_a_name_is_a_number_of_decimal_digits(suffix: str, partition: int | None) -> None:
+    """Python refuses 5,000 digits; a name may be text of any client."""
+    topic = f"persistent://public/default/t-partition-{suffix}"
+    frames = hear([*connect(), *producer(topic=topic), send(0)])
+    assert [(message.topic, message.partition) for message in frames[-1].messages] == [(topic, partition)]

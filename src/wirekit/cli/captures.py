@@ -40,7 +40,7 @@ from wirekit.pipeline.roads import by_columns, captures_by_columns
 from wirekit.pipeline.summary import UNASKED, kind_of_reason, of_other_links, unasked
 from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
-from wirekit.values import shown
+from wirekit.values import shown, whole_number
 
 LARGEST_PORT = 1 << 16
 PROTOCOL_HELP = "Protocol of all connections. joyqueue is JMQ4 as peers speak it; jmq4 follows its document literally."
@@ -76,13 +76,14 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
         raise click.UsageError("--protocol applies to all connections; leave out --protocol or --port")
     chosen: dict[int, str] = {}
     for pair in ports:
-        port, equals, name = pair.partition("=")
-        if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
+        digits, equals, name = pair.partition("=")
+        port = whole_number(digits) or 0
+        if not equals or not 0 < port < LARGEST_PORT:
             raise click.BadParameter(
                 f"{shown(pair)} is not PORT=PROTOCOL, as in --port 9092=kafka", param_hint="--port"
             )
-        if chosen.setdefault(int(port), _of_connections(name, "--port")) != name:
-            text = f"the port {int(port)} is given twice, for {chosen[int(port)]} and for {name}; give it once"
+        if chosen.setdefault(port, _of_connections(name, "--port")) != name:
+            text = f"the port {port} is given twice, for {chosen[port]} and for {name}; give it once"
             raise click.BadParameter(text, param_hint="--port")
     return Choice(protocol and _of_connections(protocol, "--protocol"), chosen)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
 from wirekit.errors import Misuse
+from wirekit.values import whole_number
 
 context_option = click.option(
     "--context",
@@ -27,7 +27,8 @@ def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") 
             raise click.BadParameter(
                 f"{pair!r} is not NAME=VALUE, as in {example}", param_hint=example.split(maxsplit=1)[0]
             )
-        context[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+        number = whole_number(value.removeprefix("-"))
+        context[name] = value if number is None else -number if value[0] == "-" else number
     return context
 
 

@@ -35,6 +35,7 @@ from wirekit.display.frames import FrameTable
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.summary import listed
+from wirekit.values import shown, whole_number
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
@@ -125,16 +126,17 @@ def command(
 def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ...], str, int | None]:
     """The captures; and for ``--frame``, the file (if named) and the number."""
     file, _, digits = (place or "").rpartition(":")
-    if place is not None and (not digits.isdecimal() or not int(digits)):
+    number = whole_number(digits)
+    if place is not None and not number:
         raise click.BadParameter(
-            f"{place!r} is neither N nor FILE:N; the table shows the numbers of frames", param_hint="--frame"
+            f"{shown(place)} is neither N nor FILE:N; the table shows the numbers of frames", param_hint="--frame"
         )
     if file and captures and file not in captures:
         raise click.UsageError(f"{file} is not among the captures; give --frame {file}:{digits} alone")
     captures = captures or ((file,) if file else ())
     if not captures:
         raise click.UsageError("name a capture, or - for standard input")
-    return captures, file, None if place is None else int(digits)
+    return captures, file, number
 
 
 def _check_options(selection: Selection, follow: str | None, number: int | None, output: str | None) -> None:

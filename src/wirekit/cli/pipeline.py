@@ -51,7 +51,7 @@ class SizeType(click.ParamType):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kKMGT]?)(?:i?B)?", str(value))
+        match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?) ?([kKMGT]?)(?:i?B)?", str(value))
         if match is None:
             self.fail(f"{value!r} is not a number of bytes, such as 512MiB", param, ctx)
         return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

@@ -19,6 +19,7 @@ from typing import Any
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.process import DONE, HANG, MEMORY, Child
+from wirekit.values import whole_number
 
 START_SECONDS = 60.0
 """Seconds that the import of a Python target may take."""
@@ -306,7 +307,7 @@ def parse_target(text: str) -> Place:
     first, _, second = where.rpartition(":")
     if form == "python" and first and second:
         return Place(form, where, [first, second])
-    if form == "tcp" and first and second.isdecimal() and 0 < int(second) < 1 << 16:
+    if form == "tcp" and first and 0 < (whole_number(second) or 0) < 1 << 16:
         return Place(form, where, [first.strip("[]"), second])
     targets = "python:module:function, command:./parser {file}, tcp:host:port or client:./client {port}"
     raise Misuse(f"{text!r} is not a target; write {targets}")

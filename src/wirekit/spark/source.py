@@ -66,6 +66,7 @@ from wirekit.registry import registry
 from wirekit.storage import is_remote, open_binary
 from wirekit.stored import Part
 from wirekit.tables.columns import PACKETS, QUARANTINE
+from wirekit.values import shown, whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -433,8 +434,9 @@ def _ports(text: str) -> dict[int, str]:
     ports: dict[int, str] = {}
     for pair in filter(None, (each.strip() for each in text.split(","))):
         number, _, protocol = (each.strip() for each in pair.partition("="))
-        if not number.isdecimal() or not 0 < int(number) < 1 << 16:
-            raise Misuse(f"{pair!r} is not PORT or PORT=PROTOCOL, as in 9092=kafka,6650")
-        if ports.setdefault(int(number), protocol) != protocol:
-            raise Misuse(f"the option ports names the port {int(number)} twice")
+        port = whole_number(number) or 0
+        if not 0 < port < 1 << 16:
+            raise Misuse(f"{shown(pair)} is not PORT or PORT=PROTOCOL, as in 9092=kafka,6650")
+        if ports.setdefault(port, protocol) != protocol:
+            raise Misuse(f"the option ports names the port {port} twice")
     return ports

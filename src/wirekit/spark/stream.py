@@ -66,6 +66,7 @@ from wirekit.spark.stream_state import (
 )
 from wirekit.storage import local, status
 from wirekit.tables.columns import PACKETS
+from wirekit.values import quoted, whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -385,9 +386,10 @@ def _limit(options: Mapping[str, str]) -> ReadLimit:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise Misuse(f"option {name} must be a number from 1, not {text!r}")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise Misuse(f"option {name} must be a number from 1, not {quoted(text)}")
+    return number
 
 
 def _seconds(name: str, text: str) -> float:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from wirekit.tables.columns import BIGINT, BINARY, BOOLEAN, INT, MICROS, MILLIS, TEXT, arrow_type
 from wirekit.tables.scopes import Unfit, Values
 from wirekit.times import EARLIEST_US, LATEST_US
+from wirekit.values import whole_number
 
 NUMBERS = (INT, BIGINT, MILLIS, MICROS)
 _HALF = 1 << 63
@@ -102,7 +103,5 @@ def _between(array: pa.Array, low: int, high: int) -> pa.Array:
 
 
 def _as_number(text: str | None) -> int | None:
-    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 20):
-        return None
-    number = int(text)
-    return number - 2 * _HALF if number >= _HALF else number
+    number = None if text is None else whole_number(text)
+    return number - 2 * _HALF if number is not None and number >= _HALF else number

@@ -45,7 +45,7 @@ from wirekit.tables.declaration import (
     Value,
 )
 from wirekit.tables.paths import ALL, Step, bound, parse
-from wirekit.values import Record, Symbol
+from wirekit.values import Record, Symbol, whole_number
 
 MOST_NAMES = 100_000
 """The maximum number of keys that a connection remembers for each ``Names``."""
@@ -566,7 +566,7 @@ def _as_text(value: Any) -> str | None:
 def _as_number(value: Any) -> int | None:
     if isinstance(value, int):
         return int(value)
-    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20 else None
+    return whole_number(value) if isinstance(value, str) else None
 
 
 def _fitting(type_: str) -> tuple[type, Callable[[Any], Any]]:

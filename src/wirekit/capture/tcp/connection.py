@@ -23,6 +23,7 @@ from wirekit.capture.tcp.events import (
     Settings,
 )
 from wirekit.errors import Misuse
+from wirekit.values import quoted, whole_number
 
 _FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
 STATE_VERSION = 3
@@ -475,10 +476,10 @@ def _guess_client(segment: Segment, server_ports: frozenset[int]) -> str:
 
 
 def _port(address: str) -> int:
-    port = address.rpartition(":")[2]
-    if not port.isdecimal():
-        raise Misuse(f"the address {address!r} has no port; pass host:port, with brackets around an IPv6 host")
-    return int(port)
+    port = whole_number(address.rpartition(":")[2])
+    if port is None:
+        raise Misuse(f"the address {quoted(address)} has no port; pass host:port, with brackets around an IPv6 host")
+    return port
 
 
 def check_version(state: dict[str, Any]) -> None:

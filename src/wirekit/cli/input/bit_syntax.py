@@ -6,6 +6,7 @@ import re
 
 from wirekit.cli.input.text import Input, wrong
 from wirekit.errors import Misuse
+from wirekit.values import whole_number
 
 _BEFORE = re.compile(r"\s*+(?:[^\n\"]{0,200}[\s:=(,])?\s*+")
 _AFTER = re.compile(r"[\s.,;)\]}]*+(?:(?:%|#)[^\n]*+\s*+)*+")
@@ -66,7 +67,7 @@ def _after_gap(text: str, at: int) -> int:
 def _bytes(text: str, segment: re.Match[str]) -> bytes | None:
     """The bytes of a segment; None if they are not constant, big-endian and whole."""
     words = re.findall(r"[a-z]+8?|\d+", segment["type"] or "")
-    sizes = [int(word) for word in words if word.isdecimal()]
+    sizes = [whole_number(word) for word in words if word.isdecimal()]
     if len(sizes) > 1 or not _TYPES.issuperset(word for word in words if not word.isdecimal()):
         return None
     if segment["string"]:

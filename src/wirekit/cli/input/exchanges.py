@@ -30,7 +30,7 @@ _TIME = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+"
 _WORD, _COLUMN = "[0-9a-f]{2}", r" *(?:(?<=  )(?P<text>\S.*))?"
 _TURNS = {  # the line before the bytes of a piece, and a line of bytes; the > of socat is blanked like a quotation's
     "socat": (
-        re.compile(rf"^(?P<source>[< ]) {_TIME}  length=(?P<size>\d+) from=\d+ to=\d+[ \t]*$", re.MULTILINE),
+        re.compile(rf"^(?P<source>[< ]) {_TIME}  length=(?P<size>\d{{1,9}}) from=\d+ to=\d+[ \t]*$", re.MULTILINE),
         re.compile(rf"(?P<words>(?: {_WORD})++){_COLUMN}"),
     ),
     "ngrep": (

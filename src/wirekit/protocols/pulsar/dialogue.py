@@ -21,7 +21,7 @@ from wirekit.protocols.pulsar.tables import TABLES
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
 from wirekit.schemas.pulsar.frame import CODECS, COMMAND
-from wirekit.values import Record
+from wirekit.values import Record, whole_number
 from wirekit.wire.compressed import NEED_SIZE
 
 # Requests and responses without a request id: the role, and the link between them.
@@ -437,7 +437,7 @@ def _partition(topic: str | None, position: Any) -> int | None:
     if position is not None and position.partition is not None and position.partition >= 0:
         return int(position.partition)
     suffix = (topic or "").rpartition("-partition-")
-    return int(suffix[2]) if suffix[1] and suffix[2].isdecimal() else None
+    return whole_number(suffix[2]) if suffix[1] else None
 
 
 def _offset(position: Any, index: int) -> str | None:

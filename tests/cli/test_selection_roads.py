@@ -74,7 +74,13 @@ def test_frames_by_an_expression_are_the_same(selection: tuple[str, ...], monkey
     paths = [FIXTURES / "pcap" / capture for capture in CAPTURES[::2]]
     chosen = [same_lines(functools.partial(run, "frames"), path, *selection) for path in paths]
     assert any(chosen)
-    same_lines(functools.partial(run, "frames"), paths[0], *selection, "--topic", "t*", "--errors")
+
+
+def test_an_expression_besides_other_options() -> None:
+    path = FIXTURES / "pcap" / CAPTURES[0]
+    for expression, expected in (("topic IS NOT NULL", True), ("topic IS NULL", False)):
+        lines = same_lines(functools.partial(run, "frames"), path, "--where", expression, "--topic", "t*", "--errors")
+        assert bool(lines) is expected
 
 
 def test_an_expression_that_is_wrong_is_reported_alike() -> None:

@@ -203,7 +203,7 @@ def _count(
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole, selecting=selecting)
-    small = whole and road == "auto" and (selecting or size < LEAST_WITH_DETAILS)
+    small = whole and road == "auto" and size < LEAST_WITH_DETAILS
     if files and not by_objects and by_columns(size, "objects" if small else road):
         from wirekit.cli.filters_columns import selected_by_columns
         from wirekit.cli.overview_columns import Matching, count_tables

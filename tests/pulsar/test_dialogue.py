@@ -154,9 +154,18 @@ def test_permits_are_not_known_after_missing_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "partition"), [("7", 7), ("9" * 5_000, None), ("٣", None), ("", None), ("-1", None)]
+    ("suffix", "partition"),
+    [
+        ("7", 7),
+        ("2147483647", 2147483647),
+        ("2147483648", None),
+        ("9" * 5_000, None),
+        ("٣", None),
+        ("", None),
+        ("-1", None),
+    ],
 )
-def test_the_partition_in_a_name_is_a_number_of_decimal_digits(suffix: str, partition: int | None) -> None:
+def test_the_partition_in_a_name_is_a_number_of_32_bits(suffix: str, partition: int | None) -> None:
     """Python refuses 5,000 digits; a name may be text of any client."""
     topic = f"persistent://public/default/t-partition-{suffix}"
     frames = hear([*connect(), *producer(topic=topic), send(0)])

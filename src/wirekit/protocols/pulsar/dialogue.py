@@ -24,6 +24,9 @@ from wirekit.schemas.pulsar.frame import CODECS, COMMAND
 from wirekit.values import Record, whole_number
 from wirekit.wire.compressed import NEED_SIZE
 
+LARGEST_PARTITION = (1 << 31) - 1
+"""The largest number of a partition; ``MessageIdData`` has an int32 for it."""
+
 # Requests and responses without a request id: the role, and the link between them.
 LINKED = {
     "CONNECT": ("request", "connect"),
@@ -437,7 +440,8 @@ def _partition(topic: str | None, position: Any) -> int | None:
     if position is not None and position.partition is not None and position.partition >= 0:
         return int(position.partition)
     suffix = (topic or "").rpartition("-partition-")
-    return whole_number(suffix[2]) if suffix[1] else None
+    number = whole_number(suffix[2]) if suffix[1] else None
+    return number if number is not None and number <= LARGEST_PARTITION else None
 
 
 def _offset(position: Any, index: int) -> str | None:

@@ -39,7 +39,7 @@ _AFTER_LITERAL = re.compile(
 _CONTROLS = "NUL|SOH|STX|ETX|EOT|ENQ|ACK|a|b|t|n|v|f|r|SO|SI|DLE|DC1|DC2|DC3|DC4|NAK|SYN|ETB|CAN|EM|SUB|ESC|FS|GS|RS|US"
 """The names of the characters from 0 on in a string that Haskell shows."""
 _HASKELL_ESCAPE = re.compile(rf"\\(?:(?P<name>SOH|{_CONTROLS}|DEL)|(?P<number>\d{{1,3}})|&|(?P<itself>[\"\\]))")
-_HASKELL = re.compile(rf'"(?:[^"\\\n]|\\(?:SOH|{_CONTROLS}|DEL|\d{{1,3}}|[&"\\]))*+"')
+_HASKELL = re.compile(rf'"(?:[^"\\\n]|\\(?:SOH|{_CONTROLS}|DEL|\d{{1,3}}(?!\d)|[&"\\]))*+"')
 _HASKELL_NAME = re.compile(r"\\[A-Z][A-Z0-9]")
 
 LEAST_LABELLED = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from wirekit.capture.links import Link
 from wirekit.cli import group
 from wirekit.cli.filters import Selection, decided
 from wirekit.cli.numbered import NOTHING, Numbered
-from wirekit.cli.where import AT_ONCE, WhereFrames
-from wirekit.conversation import Description, Frame
+from wirekit.cli.where import AT_ONCE, BYTES_AT_ONCE, WaitingMessages, WhereFrames, WhereMessages
+from wirekit.conversation import Description, Frame, Message
 
 JMQ4 = "jmq4-consume.pcap"
 PULSAR = "pulsar-consume.pcap"
@@ -301,16 +302,29 @@ def test_names_are_listed_if_nothing_matches(fixtures: Path) -> None:
 
 
 def test_frames_that_do_not_match_are_not_collected() -> None:
-    """Memory stays flat however rarely a frame matches; with an expression, at most ``AT_ONCE`` items wait."""
-    read = 0
+    """Memory stays flat however rarely a frame matches; with an expression, few items or few bytes wait."""
+    read, large = 0, bytes(BYTES_AT_ONCE // 4)
 
-    def items() -> Iterator[Numbered]:
+    def items(data: bytes) -> Iterator[Numbered]:
         nonlocal read
         for read in range(1, 3 * AT_ONCE):
-            frame = Frame("jmq4", "client", 0, b"", 0, decode(b"", "jmq4.frame"), Description())
+            frame = Frame("jmq4", "client", 0, data, 0, decode(b"", "jmq4.frame"), Description())
             yield Numbered(LINK, frame, 1, read, NOTHING)
 
-    for where, ahead in ((None, 1), (WhereFrames("length > 0"), AT_ONCE)):
-        for number, (each, matches) in enumerate(decided(items(), Selection(apis=("none",)), where, live=False)):
+    where = WhereFrames("length > 0")
+    for expression, data, ahead, most in ((None, b"", 1, None), (where, b"", AT_ONCE, None), (where, large, 4, 12)):
+        selected = decided(items(data), Selection(apis=("none",)), expression, live=False)
+        for number, (each, matches) in enumerate(islice(selected, most)):
             assert number < each.frame <= read <= number + ahead
             assert not matches
+
+
+def test_few_large_messages_wait_for_an_expression() -> None:
+    frame = Frame("jmq4", "client", 0, b"", 0, decode(b"", "jmq4.frame"), Description())
+    value = bytes(BYTES_AT_ONCE // 4)
+    frame.messages = [Message("t", 0, 0, None, None, b"", value, 0, "none", 0, "ok", "jmq4.frame", "jmq4")]
+    shown: list[tuple[Frame, Message]] = []
+    waiting = WaitingMessages(WhereMessages("topic = 't'"), lambda *pair: shown.append(pair))
+    for number in range(1, 7):
+        waiting.add(frame, frame.messages, [{"topic": "t"}], lambda _: True)
+        assert len(shown) == (0 if number < 4 else 4)

@@ -85,7 +85,7 @@ def test_an_expression_besides_other_options() -> None:
 
 def test_an_expression_that_is_wrong_is_reported_alike() -> None:
     path = FIXTURES / "pcap" / "jmq4-consume.pcap"
-    for expression in ("no_such > 0", "length >", "length = 'x'"):
+    for expression in ("no_such > 0", "length >", "length = 'x'", "_row < 3"):
         objects, columns = (run("frames", path, which, "--where", expression) for which in ("objects", "columns"))
         assert objects.exception is not None
         assert str(columns.exception) == str(objects.exception)

@@ -12,7 +12,7 @@ from wirekit.capture.links import Item, Link
 from wirekit.cli.filters import Selection
 from wirekit.cli.numbered import NOTHING, Numbered
 from wirekit.cli.selected_names import Names
-from wirekit.cli.where import AT_ONCE, FrameRows, WhereFrames, frame_rows
+from wirekit.cli.where import FrameRows, Waiting, WhereFrames, frame_rows
 from wirekit.cli.where_columns import fitting
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse
@@ -54,7 +54,7 @@ class Selected:
     def __init__(self, selection: Selection, where: WhereFrames | None = None) -> None:
         self.selection, self.names = selection, Names(selection)
         self._where = where
-        self._waiting: list[tuple[FrameRows | None, bool, Callable[[bool], None]]] = []
+        self._waiting = Waiting[tuple[FrameRows | None, bool, Callable[[bool], None]]]()
         self._facts: dict[str, ConnectionFacts] = {}  # of connections with a call that waits
 
     def decide(self, each: Numbered, then: Callable[[bool], None]) -> None:
@@ -67,13 +67,12 @@ class Selected:
         if self._where is None:
             then(matches)
             return
-        self._waiting.append((frame_rows(each) if matches else None, ends, then))
-        if len(self._waiting) >= AT_ONCE:
+        if self._waiting.add(each.item, (frame_rows(each) if matches else None, ends, then)):
             self.settle()
 
     def settle(self) -> None:
         """Decides all items that wait."""
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting.take()
         fits = [] if self._where is None else self._where.fits([rows for rows, *_ in waiting])
         for (_, ends, then), matches in zip(waiting, fits, strict=True):
             then(matches or ends)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from wirekit.capture.endpoints import address_columns
 from wirekit.cli.common import need
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.sql import SETTINGS, in_one_line
-from wirekit.conversation import Frame, Message
+from wirekit.conversation import Frame, Message, Quarantined
 from wirekit.errors import Misuse
 from wirekit.tables.columns import TABLES
 from wirekit.tables.records import Row
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from wirekit.pipeline.calls import Calls
 
 AT_ONCE = 1000
-"""The number of frames that are evaluated together, because a query takes some milliseconds."""
+"""The maximum number of frames that are evaluated together, because a query takes some milliseconds."""
+BYTES_AT_ONCE = 16 << 20
+"""The number of bytes of frames and messages from which on they are evaluated, however few they are."""
 MOST_PLACES = 1000
 """The maximum number of topics and partitions of a frame that are evaluated."""
 MOST_HELD = 20_000
@@ -45,6 +47,7 @@ NUMBERS = ("frame", "connection")
 """Columns besides: the numbers that ``wirekit frames`` shows."""
 Wanted = Callable[[str | None], bool]
 """Whether a topic is wanted."""
+T = TypeVar("T")
 ROW = "_row"
 """The column with the number of the item that a row belongs to."""
 
@@ -68,18 +71,18 @@ class _Expression:
         self._schema = _with_number(schema)
         self._connection = duckdb.connect(config={**SETTINGS})
         self._expression = expression
-        self._items_of(self._relation(self._schema.empty_table()))
+        self._items_of(self._relation(schema.empty_table()), "0")  # an expression must not use ``ROW``
 
     def _relation(self, rows: pa.Table | pa.RecordBatch) -> DuckDBPyRelation:
         import pyarrow as pa
 
         return self._connection.from_arrow(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]))
 
-    def _items_of(self, rows: DuckDBPyRelation) -> list[int]:
-        """The numbers of the items with a row that fits."""
+    def _items_of(self, rows: DuckDBPyRelation, number: str = ROW) -> list[int]:
+        """The numbers of the items with a row that fits; ``number`` is the column that has them."""
         try:
-            chosen = rows.filter(self._expression).project(ROW).distinct()
-            return [number for (number,) in chosen.fetchall()]
+            chosen = rows.filter(self._expression).project(number).distinct()
+            return [each for (each,) in chosen.fetchall()]
         except self._error as error:
             raise Misuse(f"--where: {self._explained(in_one_line(str(error)))}") from None
 
@@ -109,8 +112,34 @@ class WhereMessages(_Expression):
         return rows.take(pa.array(sorted(self._items_of(self._relation(numbered))), pa.int64()))
 
 
+class Waiting(Generic[T]):
+    """What waits to be evaluated; its size is bounded.
+
+    Args:
+        at_once: the number that is evaluated together.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        self._waiting: list[T] = []
+        self._size = 0
+
+    def add(self, item: Item | None, *waiting: T) -> bool:
+        """Adds what waits of an item of a capture; returns whether it is time to ``take``."""
+        if waiting and isinstance(item, Frame | Quarantined):
+            messages = item.messages if isinstance(item, Frame) else []
+            self._size += len(item.data) + sum(len(message.value or b"") for message in messages)
+        self._waiting += waiting
+        return len(self._waiting) >= self._at_once or self._size >= BYTES_AT_ONCE
+
+    def take(self) -> list[T]:
+        """Removes and returns all that waits."""
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        return waiting
+
+
 class WaitingMessages:
-    """Messages that wait to be selected, because a query takes some milliseconds.
+    """Messages that wait to be selected.
 
     Args:
         where: the expression that selects.
@@ -119,19 +148,18 @@ class WaitingMessages:
     """
 
     def __init__(self, where: WhereMessages, then: Callable[[Frame, Message], None], *, at_once: int = AT_ONCE) -> None:
-        self._where, self._then, self._at_once = where, then, at_once
-        self._waiting: list[tuple[Frame, Message, Row]] = []
+        self._where, self._then = where, then
+        self._waiting = Waiting[tuple[Frame, Message, Row]](at_once)
 
     def add(self, frame: Frame, messages: Sequence[Message], rows: Sequence[Row], topic: Wanted) -> None:
         """Adds those messages of a frame whose topic is wanted; ``rows`` are their rows of ``messages``."""
         pairs = zip(messages, rows, strict=True)
-        self._waiting += [(frame, *pair) for pair in pairs if topic(pair[0].topic)]
-        if len(self._waiting) >= self._at_once:
+        if self._waiting.add(frame, *((frame, *pair) for pair in pairs if topic(pair[0].topic))):
             self.settle()
 
     def settle(self) -> None:
         """Selects among all messages that wait."""
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting.take()
         for (frame, message, _), fits in zip(waiting, self._where.fits([row for *_, row in waiting]), strict=True):
             if fits:
                 self._then(frame, message)
@@ -285,11 +313,18 @@ class MessageRows:
 def fitting(
     items: Iterable[tuple[Numbered, bool]], where: WhereFrames, *, at_once: int = AT_ONCE
 ) -> Iterator[tuple[Numbered, bool]]:
-    """All items, each with whether it was wanted and fits; ``at_once`` is the number that is evaluated together."""
-    iterator = iter(items)
-    while batch := list(islice(iterator, at_once)):
+    """All items, each with whether it was wanted and fits; at most ``at_once`` are evaluated together."""
+    waiting = Waiting[tuple[Numbered, bool]](at_once)
+
+    def settled() -> Iterator[tuple[Numbered, bool]]:
+        batch = waiting.take()
         fits = where.fits([frame_rows(each) if wanted else None for each, wanted in batch])
-        yield from zip([each for each, _ in batch], fits, strict=True)
+        return zip([each for each, _ in batch], fits, strict=True)
+
+    for each in items:
+        if waiting.add(each[0].item, each):
+            yield from settled()
+    yield from settled()
 
 
 def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:

@@ -9,8 +9,10 @@ import pytest
 import wirekit
 from tests.pulsar.commands import c, connect, consumer, entry, flow, lookup, message, producer, receipt, s, send
 from tests.rules.conversations import SentFrame
+from wirekit.capture.links import Link
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Limit
+from wirekit.pipeline.calls import Calls
 from wirekit.protocols.pulsar.dialogue import LARGEST_FRAME_LIMIT
 from wirekit.schemas.pulsar import FRAME_PADDING, MAX_MESSAGE_SIZE
 
@@ -170,3 +172,12 @@ def test_the_partition_in_a_name_is_a_number_of_32_bits(suffix: str, partition: 
     topic = f"persistent://public/default/t-partition-{suffix}"
     frames = hear([*connect(), *producer(topic=topic), send(0)])
     assert [(message.topic, message.partition) for message in frames[-1].messages] == [(topic, partition)]
+
+
+def test_tables_read_the_partition_in_a_name_as_messages_do() -> None:
+    """A name may end with a line feed."""
+    frames = hear([*connect(), *producer(topic="t-partition-7\n"), send(0)])
+    calls = Calls("capture", Link("c:1>s:2#0", "c:1", "s:2", 0, True))
+    rows = [row for frame in frames for table, row, _ in calls.frame(frame)[1] if table in ("call_topics", "messages")]
+    assert {row["topic"] for row in rows} == {"t-partition-7\n"}
+    assert {row.get("partition") for row in rows} == {frames[-1].messages[0].partition} == {None}

@@ -20,7 +20,7 @@ from wirekit.tables import (
 from wirekit.wire import this
 
 FRAME = "frame"
-PARTITION = r"-partition-(\d+)$"
+PARTITION = r"-partition-(\d+)\Z"
 VERSION = r"v?(\d[\w.+-]*)$"
 
 FAILURES = {

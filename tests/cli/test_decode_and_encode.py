@@ -11,6 +11,7 @@ import pytest
 
 import wirekit
 from tests.cli.running import HEARTBEAT, Run
+from wirekit.cli.context import parse_context
 from wirekit.registry import OF_YOUR_OWN
 
 
@@ -441,3 +442,14 @@ def test_an_example_of_a_protocol_is_a_frame_of_its_client() -> None:
     refused = Run("example", "net")
     assert refused.status == 2
     assert "net has no byte stream" in refused.err
+
+
+def test_values_of_a_context_are_numbers_if_they_have_digits_alone() -> None:
+    most = (1 << 64) - 1
+    assert parse_context((f"most={most}", "least=-1", "name=1a", "other=١")) == {
+        "most": most,
+        "least": -1,
+        "name": "1a",
+        "other": "١",
+    }
+    assert parse_context((f"long={'9' * 5_000}",)) == {"long": "9" * 5_000}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 from wirekit.errors import Misuse
-from wirekit.values import whole_number
+
+_INTEGER = re.compile(r"-?[0-9]{1,40}")  # more digits than 128 bits have; Python refuses thousands
 
 context_option = click.option(
     "--context",
@@ -27,8 +29,7 @@ def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") 
             raise click.BadParameter(
                 f"{pair!r} is not NAME=VALUE, as in {example}", param_hint=example.split(maxsplit=1)[0]
             )
-        number = whole_number(value.removeprefix("-"))
-        context[name] = value if number is None else -number if value[0] == "-" else number
+        context[name] = int(value) if _INTEGER.fullmatch(value) else value
     return context
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from wirekit.cli.frame_texts import Texts
 from wirekit.cli.where import MOST_PLACES, ROW, WhereFrames
 from wirekit.road.arrays import codes_of, joined
 from wirekit.road.assembly import Assembly
@@ -46,11 +49,9 @@ class _Rows:
         self._frames = frames[order]
         self._columns = {
             name: joined([columns.get(name) for _, columns in declared], sizes, kind).take(pa.array(order))
-            for name, kind in (
-                ("topic", pa.string()), ("partition", pa.int32()), ("error", pa.string()), ("client", pa.string()),
-                ("group_id", pa.string()),
-            )
-        }  # fmt: skip
+            for name, kind in (("topic", pa.string()), ("partition", pa.int32()), ("error", pa.string()))
+        }
+        self._texts = {name: Texts(assembly, name, self._first) for name in ("client", "group_id")}
         self._places, self._begins = self._ordered_places()
 
     def numbers(self, where: WhereFrames, frames: NDArray[np.int64]) -> list[int]:
@@ -76,12 +77,9 @@ class _Rows:
 
     def _text(self, name: str, frames: NDArray[np.int64]) -> pa.Array:
         """The first text that is not empty of each frame, or else of the first frame of its call."""
-        column = self._columns[name]
-        there = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(column, ""), False)))
-        row = np.full(self._first.size, -1, np.int64)
-        row[self._frames[there[::-1]]] = there[::-1]
-        row = np.where(row < 0, row[self._first], row)[frames]
-        return column.take(pa.array(row, mask=row < 0))
+        texts = self._texts[name]
+        number = texts.first_number[frames]
+        return pa.array(texts.texts, pa.string()).take(pa.array(number, mask=number < 0))
 
     def _ordered_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows with a place, by frame and by the first row with their topic; and where those of each frame begin.
@@ -126,7 +124,7 @@ class _Rows:
         columns = topic.take(pa.array(row, mask=row < 0)), error.take(pa.array(failed))
         return pa.record_batch([*columns, pa.array(np.searchsorted(frames, of))], where.errors)
 
-    @property
+    @cached_property
     def _only(self) -> NDArray[np.int64]:
         """For each frame, a row with its topic, if it refers to exactly one; else -1."""
         topic = codes_of(self._columns["topic"])[0][self._places]

@@ -161,6 +161,16 @@ def test_bytes_with_fields_that_are_not_in_the_value_round_trip(node: Node, data
 
 
 @pytest.mark.parametrize("engine", ENCODERS)
+def test_a_number_that_is_read_ahead_has_no_entry_because_it_is_not_written(engine: str) -> None:
+    with own(Struct("nan" / Lookahead(float32), "tail" / Bytes())) as key:
+        assert wirekit.to_json(wirekit.decode(b"\x7f\xc0\0\1", key).value) == {"nan": "nan", "tail": "7fc00001"}
+    with own(Struct("ahead" / Lookahead(Flag(int8)), "flag" / Flag(int8))) as key:
+        assert wirekit.to_json(wirekit.decode(b"\7", key).value) == {"ahead": True, "flag": True, "$raw": {"flag": 7}}
+        with pytest.raises(wirekit.Misuse, match=r"\$raw names 'ahead', which does not exist here"):
+            wirekit.encode(key, {"ahead": True, "flag": True, "$raw": {"ahead": 7}}, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
 @pytest.mark.parametrize(
     "value",
     [

@@ -23,12 +23,14 @@ class Place:
         parts: the path from there: names, and variables with an index, written ``{i}``.
         scope: the fields that expressions can read.
         limit: the variable with the limit, or "" if the bytes are known to suffice.
+        written: whether encoding writes bytes for the value.
     """
 
     base: str = "q"
     parts: tuple[str, ...] = ()
     scope: Scope | None = None
     limit: str = "e"
+    written: bool = True
 
     def to(self, part: str) -> Place:
         """The place of a value inside."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import nullcontext
+from dataclasses import replace
 
 from wirekit.codings import read_plainly
 from wirekit.compiler import ir
@@ -123,7 +124,7 @@ class Decoder(Structures, Lists):
         end = node.at + ir.minimum(node.node)
         code.short(f"p + {end} > {path.limit}", path.limit)
         code.move(f"p += {node.at}")
-        value = self._number(code, node.node, path, kind="")
+        value = self._number(code, node.node, replace(path, written=False))
         code.move(f"p -= {end}")
         code.add_span(path, code.here(), code.here(), '"ahead"')
         return value

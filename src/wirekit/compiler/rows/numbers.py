@@ -19,7 +19,7 @@ class Numbers(DecodingGenerator):
     """Generates code that reads numbers."""
 
     def _number(self, code: Decoding, node: ir.Node, path: Place, kind: str = "number") -> str:
-        """One number, which may be a varint; ``kind`` is the kind of its span, "" for no span."""
+        """One number, which may be a varint; ``kind`` is the kind of its span."""
         if fixed(node) is None:
             return self._varint(code, node, path, kind)
         (value,) = self._numbers(code, [(path, node)], kind)
@@ -35,7 +35,7 @@ class Numbers(DecodingGenerator):
         self._unpacked(code, numbers, variables, fields[0][0].limit)
         left = sum(number.size for number in numbers)
         for (path, node), number, variable in zip(fields, numbers, variables, strict=True):
-            if kind:
+            if path.written:
                 self._add_spans(code, node, path, left, left - number.size, kind)
             yield self._meaning(code, node, variable, path, f"p - {left}")
             left -= number.size
@@ -86,13 +86,13 @@ class Numbers(DecodingGenerator):
     def _meaning(self, code: Decoding, node: ir.Node, number: str, path: Place, place: str) -> str:
         """The value that a number represents."""
         match node:
-            case ir.Number(real=True):
-                code.add_line(f"if {number} != {number}: raise Unusual")
-                return number
-            case ir.Number():
+            case ir.Number(real=real):
+                if real and path.written:
+                    code.add_line(f"if {number} != {number}: raise Unusual")
                 return number
             case ir.Boolean():
-                code.add_line(f"if {number} != 0 and {number} != 1: S.differ()")
+                if path.written:
+                    code.add_line(f"if {number} != 0 and {number} != 1: S.differ()")
                 return f"({number} != 0)"
             case ir.Named(table=table, closed=closed):
                 return self._named(code, table, closed, number)

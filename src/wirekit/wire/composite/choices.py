@@ -237,17 +237,18 @@ class Lookahead(Wrapping):
         start, size = stream.position, self.at + (fixed_size(self.inner) or 0)
         if start + size > stream.limit:
             raise stream.short(size)
-        mark = stream.session.mark()
+        session = stream.session
+        mark, frames = session.mark(), session.frames
         stream.position += self.at
+        session.frames = []  # what the value lacks is not written either
         try:
             return self.inner._parse(stream, context, path)
         finally:
-            stream.position = start
-            stream.session.forget_spans(mark)
+            stream.position, session.frames = start, frames
+            session.forget_spans(mark)
             stream.span(start, "ahead", depth=mark[0])
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        stream.written()
         return obj
 
 

@@ -57,6 +57,7 @@ from wirekit.wire import (
     uint16,
     uint32,
     uint64,
+    varint32,
 )
 
 LAYOUTS: dict[str, tuple[Node, str]] = {
@@ -291,6 +292,29 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
             short_tail="stop",
         ),
         "01 00 08",
+    ),
+    "an unusual flag that is read ahead, in no record": (
+        Array(uint8, Array(uint8, Lookahead(Flag(uint8)))),
+        "04 01 02 00 00",
+    ),
+    "a verdict on a list, and those on the elements of an alternative": (
+        Struct(
+            "n" / uint8,
+            "list"
+            / IfThenElse(
+                this.n == 1,
+                RecordsToEnd(Array(uint8, String(uint8))),
+                RecordsToEnd(Struct("a" / uint8), count=this.n),
+            ),
+        ),
+        "00",
+    ),
+    "a number behind the record, read ahead": (
+        RecordsToEnd(
+            Struct("kind" / IfNext(b"\xca", uint8), "ahead" / Lookahead(uint16, at=2), "n" / varint32),
+            short_tail="stop",
+        ),
+        "01 81 00 02 03 04",
     ),
 }
 

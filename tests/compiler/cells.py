@@ -24,13 +24,20 @@ STATUS = {"ok": True, "bad": False, "absent": None}
 
 
 @functools.cache
-def bases(key: str) -> dict[str, list[str]]:
-    """The names of columns by the path that they stand for; those of the scan are left out."""
-    names: dict[str, list[str]] = {}
+def bases(key: str) -> dict[tuple[str, int], list[str]]:
+    """The names of columns by the path that they stand for, and verdicts by the lists around them as well: one may be
+    on a list, and another on the elements of an alternative to it. Columns of the scan are left out.
+    """
+    names: dict[tuple[str, int], list[str]] = {}
     for name in program(key).schema.names:
         if not name.startswith("@"):
-            names.setdefault(re.sub(r":[a-z0-9:]+", "", name), []).append(name)
+            base = re.sub(r":[a-z0-9:]+", "", name)
+            names.setdefault((base, levels(key, name) if is_verdict(base) else 0), []).append(name)
     return names
+
+
+def is_verdict(base: str) -> bool:
+    return base.rpartition(".")[2] == "ok"
 
 
 @functools.cache
@@ -80,14 +87,14 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     """Where a row is not what a record's value and its verdicts say; paths of verdicts begin at the record."""
     verdicts = {check.path: STATUS[check.status] for check in checks if check.source == 0}
     texts = []
-    for base, names in bases(key).items():
+    for (base, _), names in bases(key).items():
         cell_value = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
         where, start, path = "", value, base
         first, _, behind = base.partition(".")
         if first in by_own_name(key):
             where, start = next(records_at(first, value, ""), ("", None))
             path = behind
-        verdict = path.endswith(".ok") or path == "ok"
+        verdict = is_verdict(base)
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
         if not verdict:
             tree = trimmed(tree, max(levels(key, name) for name in names))

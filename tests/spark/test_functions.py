@@ -53,15 +53,13 @@ TAILED = {
 
 def decoded(key: str, *values: bytes | None, mode: str = "PERMISSIVE", **choices: Any) -> list[dict[str, Any]]:
     """What ``decode`` gives, without Spark."""
-    shape_of_rows = shape(key, **choices)
-    fields, context = choices.get("fields"), choices.get("context")
-    function = functions._decoder(key, fields, context, shape_of_rows, is_list(key, context), mode == "FAILFAST")
+    function = functions._decoder(key, mode=mode, **choices).func
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
 
 
 def messages_of(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]:
     """What ``messages`` gives, without Spark."""
-    function = functions._message_reader(key, None, None, shape(key, unpack=True), False)
+    function = functions._message_reader(key).func
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
 
 
@@ -316,7 +314,7 @@ def test_calls_that_make_no_sense() -> None:
     one: Any = pa.array([b"a", b"b"])
     for arguments in (one, (one, one, one), (pa.array(["kafka.message"] * 2), one)):
         with pytest.raises(Misuse, match="wirekit_check takes a column of bytes and the key of a schema"):
-            next(_checker(None)(iter([arguments])))
+            next(_checker().func(iter([arguments])))
 
 
 @pytest.mark.spark

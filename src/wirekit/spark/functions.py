@@ -64,7 +64,7 @@ def spark_schema(
     'array<struct<relative_offset:int,position:int>>'
     """
     kind = shape(key, fields=fields, context=context, times=times).type
-    return _spark_type(pa.list_(kind) if is_list(key, context) else kind)
+    return from_arrow_type(pa.list_(kind) if is_list(key, context) else kind)
 
 
 def decode(
@@ -92,11 +92,7 @@ def decode(
     Raises:
         Misuse: as ``spark_schema``, and for another ``mode``.
     """
-    value_shape = shape(key, fields=fields, context=context, times=times)
-    listed = is_list(key, context)
-    value = pa.list_(value_shape.type) if listed else value_shape.type
-    function = _decoder(key, fields, context, value_shape, listed, _fails(mode))
-    return _arrow_udf(function, pa.struct([("value", value), ("error", pa.string())]))(column)
+    return _decoder(key, fields, context, mode, times)(column)
 
 
 def messages(
@@ -127,9 +123,7 @@ def messages(
     constant_key(key)
     if not holds_messages(key, context):
         raise Misuse(f"values of {key} contain no messages; use decode")
-    value_shape = shape(key, fields=fields, context=context, times=times, unpack=True)
-    function = _message_reader(key, fields, context, value_shape, _fails(mode))
-    return _arrow_udf(function, pa.list_(pa.struct([("value", value_shape.type), ("error", pa.string())])))(column)
+    return _message_reader(key, fields, context, mode, times)(column)
 
 
 def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None = None) -> Column:
@@ -148,7 +142,7 @@ def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None =
         Misuse: as ``spark_schema``.
     """
     shape(key, context=context)
-    return _arrow_udf(_checker(context), CHECKED)(column, sf.lit(key))
+    return _checker(context)(column, sf.lit(key))
 
 
 def encode(
@@ -169,8 +163,7 @@ def encode(
     Raises:
         Misuse: as ``spark_schema``, and for another ``mode``.
     """
-    value_shape = shape(key, context=context)
-    return _arrow_udf(_encoder(key, context, value_shape, is_list(key, context), _fails(mode)), pa.binary())(column)
+    return _encoder(key, context, mode)(column)
 
 
 def register(spark: SparkSession, *keys: str) -> None:
@@ -188,32 +181,24 @@ def register(spark: SparkSession, *keys: str) -> None:
         Misuse: as ``spark_schema``.
     """
     register_source(spark)
-    spark.udf.register("wirekit_check", _arrow_udf(_checker(None), CHECKED))
+    spark.udf.register("wirekit_check", _checker())
     for key in keys:
-        value_shape, listed = shape(key), is_list(key)
+        decoder, encoder = _decoder(key), _encoder(key)
         name = re.sub(r"\W", "_", key)
-        error = ("error", pa.string())
-        value = pa.struct([("value", pa.list_(value_shape.type) if listed else value_shape.type), error])
-        spark.udf.register(
-            f"wirekit_decode_{name}", _arrow_udf(_decoder(key, None, None, value_shape, listed, False), value)
-        )
-        encoder = _encoder(key, None, value_shape, listed, False)
-        spark.udf.register(f"wirekit_encode_{name}", _arrow_udf(encoder, pa.binary()))
+        spark.udf.register(f"wirekit_decode_{name}", decoder)
+        spark.udf.register(f"wirekit_encode_{name}", encoder)
         if holds_messages(key):
-            value_shape = shape(key, unpack=True)
-            kind = pa.list_(pa.struct([("value", value_shape.type), error]))
-            spark.udf.register(
-                f"wirekit_messages_{name}", _arrow_udf(_message_reader(key, None, None, value_shape, False), kind)
-            )
+            spark.udf.register(f"wirekit_messages_{name}", _message_reader(key))
 
 
 def _arrow_udf(function: Batches | Keyed, kind: pa.DataType) -> Any:
     untyped_udf: Any = arrow_udf
-    return untyped_udf(function, _spark_type(kind))
+    return untyped_udf(function, from_arrow_type(kind))
 
 
-def _spark_type(kind: pa.DataType) -> DataType:
-    return from_arrow_type(kind)
+def _with_error(value: pa.DataType) -> pa.DataType:
+    """The type of a value beside the reason why it is null."""
+    return pa.struct([("value", value), ("error", pa.string())])
 
 
 def _fails(mode: str) -> bool:
@@ -238,12 +223,14 @@ def _argument(column: Any) -> pa.Array:
 
 def _decoder(
     key: str,
-    fields: Sequence[str] | None,
-    context: Mapping[str, Any] | None,
-    value_shape: Shape,
-    listed: bool,
-    fails: bool,
-) -> Batches:
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    mode: str = MODES[0],
+    times: str = "timestamp",
+) -> Any:
+    value_shape = shape(key, fields=fields, context=context, times=times)
+    listed, fails = is_list(key, context), _fails(mode)
+
     def decoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in map(_argument, columns):
             at = 0
@@ -252,7 +239,7 @@ def _decoder(
                 yield decoded_values(values, value_shape, column.slice(at, count).is_null() if listed else None, fails)
                 at += count
 
-    return decoded
+    return _arrow_udf(decoded, _with_error(pa.list_(value_shape.type) if listed else value_shape.type))
 
 
 def decoded_values(values: Values, value_shape: Shape, missing: pa.Array | None, fails: bool) -> pa.Array:
@@ -286,8 +273,15 @@ def _texts(values: Values, fails: bool) -> pa.Array:
 
 
 def _message_reader(
-    key: str, fields: Sequence[str] | None, context: Mapping[str, Any] | None, value_shape: Shape, fails: bool
-) -> Batches:
+    key: str,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    mode: str = MODES[0],
+    times: str = "timestamp",
+) -> Any:
+    value_shape = shape(key, fields=fields, context=context, times=times, unpack=True)
+    fails = _fails(mode)
+
     def read(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in map(_argument, columns):
             at = 0
@@ -296,7 +290,7 @@ def _message_reader(
                 yield message_values(values, value_shape, column.slice(at, count).is_null(), fails)
                 at += count
 
-    return read
+    return _arrow_udf(read, pa.list_(_with_error(value_shape.type)))
 
 
 def message_values(values: Values, value_shape: Shape, missing: pa.Array, fails: bool) -> pa.Array:
@@ -322,7 +316,7 @@ def message_values(values: Values, value_shape: Shape, missing: pa.Array, fails:
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements, mask=missing)
 
 
-def _checker(context: Mapping[str, Any] | None) -> Keyed:
+def _checker(context: Mapping[str, Any] | None = None) -> Any:
     def checked(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
         arguments: Any
         for arguments in batches:
@@ -332,7 +326,7 @@ def _checker(context: Mapping[str, Any] | None) -> Keyed:
             column, keys = arguments
             yield checked_values(_argument(column), keys, context)
 
-    return checked
+    return _arrow_udf(checked, CHECKED)
 
 
 def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] | None = None) -> pa.Array:
@@ -419,12 +413,14 @@ def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | No
     return None if gap is None else f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}"
 
 
-def _encoder(key: str, context: Mapping[str, Any] | None, value_shape: Shape, listed: bool, fails: bool) -> Batches:
+def _encoder(key: str, context: Mapping[str, Any] | None = None, mode: str = MODES[0]) -> Any:
+    value_shape, listed, fails = shape(key, context=context), is_list(key, context), _fails(mode)
+
     def encoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in map(_argument, columns):
             yield encoded_values(key, column, context, value_shape, listed, fails)
 
-    return encoded
+    return _arrow_udf(encoded, pa.binary())
 
 
 def encoded_values(

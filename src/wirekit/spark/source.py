@@ -170,18 +170,16 @@ class CaptureReader(DataSourceReader):
         groups = captures(self._inputs())
         parts: list[CapturePartition] = []
         others: list[tuple[Input, ...]] = []
-        if self._table != PACKETS.name:
-            for files in groups:
+        is_packets = self._table == PACKETS.name
+        for files in [(file,) for file in chain.from_iterable(groups)] if is_packets else groups:
+            if is_packets:
+                of_files = [CapturePartition(files, split) for split in _splits(files[0])]
+            else:
                 of_files = [CapturePartition(files, part=part) for part in _parts(files[0])]
                 if not self._ports:
                     of_files += (CapturePartition(files, flows=flows) for flows in _flow_shares(files, groups))
-                parts += of_files
-                others += [] if of_files else [files]
-            return [*parts, *(CapturePartition(files) for files in grouped(others, BUNDLE_BYTES))]
-        for file in (file for files in groups for file in files):
-            of_file = _splits(file)
-            parts += (CapturePartition((file,), split) for split in of_file)
-            others += [] if of_file else [(file,)]
+            parts += of_files
+            others += [] if of_files else [files]
         return [*parts, *(CapturePartition(files) for files in grouped(others, BUNDLE_BYTES))]
 
     def _inputs(self) -> tuple[Input, ...]:

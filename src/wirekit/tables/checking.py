@@ -187,10 +187,14 @@ class _Checker:
             for kind in of.kinds:
                 if kind not in declared:
                     raise Misuse(f"{where}: {name} has no kind {kind!r}; choose from {', '.join(declared)}")
+        self._values(names, each, of.when, columns, where)
+
+    def _values(self, names: list[str], each: str, when: Value, columns: Mapping[str, Value], where: str) -> None:
+        """Checks a list, a condition and columns of a declaration for layouts."""
         if each:
             self._list(names, each, where)
-        if of.when is not None:
-            self._value(names, "", of.when, f"{where}, when", True)
+        if when is not None:
+            self._value(names, "", when, f"{where}, when", True)
         types = DECLARED[where].types if where in DECLARED else {}
         for column, value in columns.items():
             plural = types.get(column, "").startswith("list<")
@@ -204,14 +208,7 @@ class _Checker:
         for layout in layouts.values():
             matching(self._layouts, layout)
         both = _Checker(self._tables, {**self._layouts, "": lambda: self._content(layouts)})
-        where = embedded.table
-        if embedded.each:
-            both._list([""], embedded.each, where)
-        for column, value in embedded.columns.items():
-            plural = DECLARED[where].types[column].startswith("list<")
-            both._value([""], embedded.each, value, f"{where}.{column}", not plural)
-        if embedded.when is not None:
-            both._value([""], "", embedded.when, f"{where}, when", True)
+        both._values([""], embedded.each, embedded.when, embedded.columns, embedded.table)
 
     def _content(self, layouts: Mapping[str, str]) -> ir.Node:
         members = tuple(ir.Member(name, self._layouts[layout]()) for name, layout in layouts.items())

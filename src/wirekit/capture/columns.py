@@ -18,6 +18,7 @@ from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface, Place
 from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import scan, scan_column
+from wirekit.compiler.columns.arrow import numbers
 from wirekit.compiler.columns.errors import NO_ERRORS, Details, details_of, error_batch
 from wirekit.compiler.columns.run import as_array
 from wirekit.decoding import decode
@@ -462,9 +463,7 @@ def _snapped(content: pa.Array, snaps: NDArray[Any]) -> pa.Array:
 
 
 def _numbers(rows: pa.RecordBatch, name: str) -> NDArray[Any]:
-    column = rows[name]
-    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return numbers(rows[name])
 
 
 def _consumed(rows: pa.RecordBatch) -> int:

@@ -1,4 +1,4 @@
-"""Columns of tables as arrays: their codes, times, days and numbers."""
+"""Columns of tables as arrays: their codes, times and days."""
 
 from __future__ import annotations
 
@@ -24,12 +24,6 @@ def codes_of(column: pa.Array) -> tuple[NDArray[Any], int]:
     missing, indices = len(coded.dictionary), coded.indices
     indices = indices.fill_null(missing) if indices.null_count else indices
     return np.asarray(indices).astype(np.int64), missing + 1
-
-
-def integers(column: pa.Array) -> NDArray[Any]:
-    """A column's numbers as signed ones of 64 bits, 0 for null."""
-    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
-    return np.asarray(column).astype(np.int64, copy=False)
 
 
 def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:

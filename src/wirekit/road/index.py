@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
 from wirekit.capture.links import Choice
+from wirekit.compiler.columns.arrow import integers
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
@@ -27,7 +28,6 @@ from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_UNHEARD, MOST_UNHEARD_BYTES, MOST_WAITING, MOST_WAITING_BYTES
 from wirekit.decoding import header
 from wirekit.registry import registry
-from wirekit.road.arrays import integers
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
 from wirekit.road.streams import Streams, extended

@@ -26,9 +26,9 @@ from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_text
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
+from wirekit.compiler.columns.arrow import integers
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
-from wirekit.road.arrays import integers
 from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange

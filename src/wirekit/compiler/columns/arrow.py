@@ -1,4 +1,4 @@
-"""Converts the filled arrays to Arrow columns without another copy."""
+"""Converts the filled arrays to Arrow columns without another copy, and columns of numbers to arrays."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ from wirekit.program.columns import Column
 from wirekit.program.messages import chosen
 
 _FLAG = pa.bool_()
+
+
+def numbers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
+    """A column's numbers, with another one for null; those of flags are 0 and 1."""
+    if column.null_count:
+        column = column.fill_null(bool(missing) if pa.types.is_boolean(column.type) else missing)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def integers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
+    """The same as signed numbers of 64 bits."""
+    return numbers(column, missing).astype(np.int64, copy=False)
 
 
 def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:

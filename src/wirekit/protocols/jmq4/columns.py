@@ -5,13 +5,11 @@ Compressed bodies and batches are left to the dialogue.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from wirekit.compiler.columns.arrow import integers
 from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.schemas.jmq4.message import SYSTEM_CODE
 from wirekit.tables.columns import MESSAGES, arrow_type
@@ -40,7 +38,7 @@ def _messages(frames: Frames, topics: str, messages: str, *, stored: bool = True
     def column(name: str) -> pa.Array:
         return scope.path(f"{messages}.{name}").array
 
-    bits = {name: _numbers(column(f"system_code.{name}")) for name, _, _ in SYSTEM_CODE.fields}
+    bits = {name: integers(column(f"system_code.{name}")) for name, _, _ in SYSTEM_CODE.fields}
     frames.doubted(frames, np.unique(scope.rows[(bits["compressed"] | bits["batch"]) != 0]))
     attributes = np.zeros(scope.size, np.int64)
     for name, _, shift in SYSTEM_CODE.fields:
@@ -65,10 +63,6 @@ def _messages(frames: Frames, topics: str, messages: str, *, stored: bool = True
             "wire_bytes": column("length"),
         }
     )
-
-
-def _numbers(column: pa.Array) -> NDArray[Any]:
-    return np.asarray(column.cast(pa.int64()).fill_null(0))
 
 
 def _properties(texts: pa.Array) -> pa.Array:

@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns import scan
+from wirekit.compiler.columns.arrow import integers
+from wirekit.compiler.columns.arrow import numbers as numbers_of
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
 from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
@@ -92,6 +94,7 @@ SCANNED_AT_ONCE = 16 << 20
 
 _TYPES = pa.array([TIMESTAMP_TYPES(number).symbol for number in (0, 1)])
 _CODECS = pa.array([CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)])
+_VERDICTS = pa.array(["bad", "ok"])
 _NO_MESSAGES = pa.RecordBatch.from_pydict({"@row": pa.array([], pa.int64())})
 
 
@@ -108,7 +111,7 @@ def fetched(frames: Frames) -> pa.RecordBatch:
     place = "body.responses[].partition_responses[]"
     scope = Scope(frames, parse(place))
     partial = scope.path(f"{place}.record_set.partial").array
-    sizes = _filled(pc.binary_length(partial)) if len(partial) else np.zeros(0, np.int64)
+    sizes = integers(pc.binary_length(partial)) if len(partial) else np.zeros(0, np.int64)
     longer = np.flatnonzero(sizes > ENTRY_HEAD)
     if longer.size:
         ends = np.cumsum(sizes[longer])
@@ -129,31 +132,31 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     fields = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
     fields["topic"], fields["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
     fields["@row"] = pa.array(scope.rows)
-    codec = _filled(fields["message.attributes.codec"])
+    codec = integers(fields["message.attributes.codec"])
     wrapper_rows = np.flatnonzero(codec != UNCOMPRESSED)
     if wrapper_rows.size:
         fields, codec = _unwrapped(frames, scope, fields, wrapper_rows)
     else:
         _within_limits(frames, scope.rows, {})
-    magic, times = _filled(fields["message.magic"]), _filled(fields["message.timestamp"], NO_TIMESTAMP)
+    magic, times = integers(fields["message.magic"]), integers(fields["message.timestamp"], NO_TIMESTAMP)
     kinds = fields.get("@type")
-    types = _filled(fields["message.attributes.timestamp_type"])
+    types = integers(fields["message.attributes.timestamp_type"])
     attributes = (
-        _filled(fields["message.attributes.codec"]) | types << 3 | _filled(fields["message.attributes.reserved"]) << 4
+        integers(fields["message.attributes.codec"]) | types << 3 | integers(fields["message.attributes.reserved"]) << 4
     )
     columns = {
         "@row": fields["@row"],
         "topic": fields["topic"],
         "partition": fields["partition"],
         "timestamp_ms": pa.array(times, mask=(magic < 1) | (times == NO_TIMESTAMP)),
-        "timestamp_type": _TYPES.take(pa.array(types if kinds is None else _filled(kinds), mask=magic < 1)),
+        "timestamp_type": _TYPES.take(pa.array(types if kinds is None else integers(kinds), mask=magic < 1)),
         "key": fields["message.key"],
         "value": fields["message.value"],
         "attributes": pa.array(attributes),
         "codec": _CODECS.take(pa.array(codec)),
         "crc": fields["message.crc"].cast(pa.int64()),
         "crc_status": pa.repeat("ok", codec.size),
-        "wire_bytes": pa.array(_filled(fields["message_size"]) + ENTRY_HEAD),
+        "wire_bytes": pa.array(integers(fields["message_size"]) + ENTRY_HEAD),
         **{name: fields[name] for name in ("batch", "batch_index") if name in fields},
         **({"log_offset": fields["offset"]} if offsets else {}),
     }
@@ -167,7 +170,7 @@ def _unwrapped(
 
     A frame with anything unusual in a wrapper is left to objects.
     """
-    magics, codecs = _filled(fields["message.magic"]), _filled(fields["message.attributes.codec"])
+    magics, codecs = integers(fields["message.magic"]), integers(fields["message.attributes.codec"])
     rows = scope.rows
     values = fields["message.value"].take(pa.array(wrapper_rows)).to_pylist()
     kinds = zip(magics[wrapper_rows].tolist(), codecs[wrapper_rows].tolist(), strict=True)
@@ -177,7 +180,7 @@ def _unwrapped(
     which = np.repeat(np.arange(wrapper_rows.size), counts)
     refuse_crowds(rows[wrapper_rows][which])
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
-    stored, above = numbers(inner, "offset"), _filled(fields["offset"])[wrapper_rows]
+    stored, above = numbers(inner, "offset"), integers(fields["offset"])[wrapper_rows]
     nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)
     good[which[nested]] = False
     frames.doubted(frames, np.unique(rows[wrapper_rows[~good]]))
@@ -186,11 +189,11 @@ def _unwrapped(
     last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(wrapper_rows.size, np.int64)
     base = np.where(wrapper_magic >= 1, np.maximum(above - last, 0), 0)
     own_types = numbers(inner, "message.attributes.timestamp_type")
-    wrapper_types = _filled(fields["message.attributes.timestamp_type"])[wrapper_rows]
+    wrapper_types = integers(fields["message.attributes.timestamp_type"])[wrapper_rows]
     types = np.where(wrapper_magic[which] >= 1, wrapper_types[which], own_types)
     times = numbers(inner, "message.timestamp", NO_TIMESTAMP)
     stamped = (wrapper_magic[which] >= 1) & (types == LOG_APPEND_TIME)
-    times = np.where(stamped, _filled(fields["message.timestamp"], NO_TIMESTAMP)[wrapper_rows][which], times)
+    times = np.where(stamped, integers(fields["message.timestamp"], NO_TIMESTAMP)[wrapper_rows][which], times)
     places = wrapper_rows[which]
     change = np.concatenate([[True], np.diff(scope.owners) != 0]) if scope.size else np.zeros(0, bool)
     entry = np.arange(scope.size) - np.maximum.accumulate(np.where(change, np.arange(scope.size), 0))
@@ -209,7 +212,7 @@ def _unwrapped(
     for name, column in fields.items():
         more = added[name] if name in added else inner.column(name)
         columns[name] = pa.concat_arrays([column.take(pa.array(outside)), more.cast(column.type)]).take(take)
-    own = _filled(fields["message.attributes.timestamp_type"])[outside]
+    own = integers(fields["message.attributes.timestamp_type"])[outside]
     columns["@type"] = pa.array(np.concatenate([own, types])[order])
     columns["batch"] = pa.array(np.concatenate([np.zeros(size, np.int64), entry[places]])[order], mask=nothing[order])
     index = np.arange(which.size) - firsts[:-1][which]
@@ -304,12 +307,6 @@ def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, 
     for row, allowance in allowances.items():
         room[row] = allowance.room
     frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) > room // _cost()))
-
-
-def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """The numbers of a column, as 64-bit integers."""
-    column = column.fill_null(missing) if column.null_count else column
-    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def pieces_of_file(path: str, requested: Set[str] | None = None, part: Part | None = None) -> Iterator[Piece]:
@@ -457,19 +454,16 @@ def _messages(rows: pa.RecordBatch, position: int | None = None, requested: Set[
     parents = numbers(rows, "@parent", -1)
     inherited = (codec == UNCOMPRESSED) & (parents >= 0)
     codec = np.where(inherited, codec[parents], codec)
-    names_of_codecs = [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)]
     columns: dict[str, Callable[[], pa.Array]] = {
         "offset": lambda: pa.array(offsets, mask=~has_offset),
         "timestamp": lambda: pa.array(times, mask=~dated | (times == NO_TIMESTAMP)).view(TIME),
-        "timestamp_type": lambda: _dictionary(
-            types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated
-        ),
+        "timestamp_type": lambda: _dictionary(types, _TYPES, ~dated),
         "key": lambda: rows["message.key"],
         "value": lambda: rows["message.value"],
         "attributes": lambda: pa.array(attributes.astype(np.uint8)),
-        "codec": lambda: _dictionary(codec, names_of_codecs, None),
+        "codec": lambda: _dictionary(codec, _CODECS),
         "crc": lambda: rows["message.crc"],
-        "check": lambda: _dictionary(verified(rows).astype(np.int32), ["bad", "ok"], None),
+        "check": lambda: _dictionary(verified(rows), _VERDICTS),
     }
     arrays = {
         name: make() for name, make in columns.items() if requested is None or name in requested or name == "offset"
@@ -496,14 +490,11 @@ def _places(rows: pa.RecordBatch, position: int) -> dict[str, pa.Array]:
 
 def numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
     """A column as numbers."""
-    column = rows[name]
-    if column.null_count:
-        column = column.fill_null(missing)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return numbers_of(rows[name], missing)
 
 
-def _dictionary(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
+def _dictionary(numbers: NDArray[Any], names: pa.Array, missing: NDArray[Any] | None = None) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), names)
 
 
 def verified(rows: pa.RecordBatch) -> NDArray[Any]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from wirekit.compiler.columns.arrow import integers
 from wirekit.compiler.columns.ranges import CLEAN, scan_lists
 from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
@@ -123,11 +124,11 @@ class _Entries:
 
     def _numbers(self, name: str) -> NDArray[Any]:
         array = self._metadata(name)
-        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _integers(array)
+        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else integers(array)
 
     def _unusual(self, payloads: pa.Array) -> NDArray[Any]:
         """The frames that only the dialogue can read."""
-        described = self.lengths - _integers(pc.binary_length(payloads))
+        described = self.lengths - integers(pc.binary_length(payloads))
         unusual = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
         unusual = unusual | (described * MOST_OF_A_BYTE > self.room)
         unusual = unusual | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
@@ -137,7 +138,7 @@ class _Entries:
         if self.command:
             partition = self.scope.path(f"{self.command}.message_id.partition").array
             if not pa.types.is_null(partition.type):
-                unusual = unusual | (_integers(partition) < -1)
+                unusual = unusual | (integers(partition) < -1)
         self.frames.doubted(self.frames, np.flatnonzero(unusual))
         return np.asarray(unusual)
 
@@ -187,7 +188,7 @@ class _Entries:
             most=room // cost + 1,
         )
         counts = np.diff(firsts)
-        sums = np.concatenate([[0], np.cumsum(_integers(batch.column("metadata_size")))])
+        sums = np.concatenate([[0], np.cumsum(integers(batch.column("metadata_size")))])
         costs = counts * cost + (sums[firsts[1:]] - sums[firsts[:-1]]) * MOST_OF_A_BYTE
         out = batch.column("metadata.compacted_out")
         odd = np.zeros(batch.num_rows, bool) if pa.types.is_null(out.type) else _flags(out)
@@ -205,7 +206,7 @@ class _Entries:
             offsets = pa.nulls(rows.size, pa.int64())
         else:
             later = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
-            log_offsets = _integers(last)[rows] - later
+            log_offsets = integers(last)[rows] - later
             offsets = pa.array(log_offsets, mask=~np.asarray(last.is_valid())[rows])
         if not self.command:
             return {"log_offset": offsets}
@@ -222,12 +223,6 @@ def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: 
         return first.take(order)
     kind = inner.type if pa.types.is_null(first.type) else first.type
     return pa.concat_arrays([first.cast(kind), inner.cast(kind)]).take(order)
-
-
-def _integers(array: pa.Array) -> NDArray[Any]:
-    """Numbers as signed 64-bit numbers, 0 for null."""
-    array = array.view(pa.int64()) if array.type == pa.uint64() else array.cast(pa.int64())
-    return np.asarray(array.fill_null(0))
 
 
 def _flags(array: pa.Array) -> NDArray[Any]:

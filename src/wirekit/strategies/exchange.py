@@ -18,7 +18,7 @@ from wirekit import encoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
 from wirekit.compiler.generated import by_key
-from wirekit.conversation import Conversation, Event, Frame, Quarantined
+from wirekit.conversation import OTHER_SIDES, Conversation, Event, Frame, Quarantined
 from wirekit.conversation.pairing import Heads, Kind, required_pairing
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
@@ -29,7 +29,6 @@ from wirekit.strategies.layout import layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.values import Record, pairs
 
-OTHER = {"client": "server", "server": "client"}
 ATTEMPTS = 12
 """The number of frames that are drawn for a turn before it is given up."""
 MOST_KNOWN = 3
@@ -144,7 +143,7 @@ class Exchange:
     def answer(self, request: Frame) -> Turn | None:
         """Adds a response to a waiting request; None if no drawn frame fits."""
         drawn = self._draws(request)
-        return None if drawn is None else self._drawn(OTHER[request.side], *drawn, request=request)
+        return None if drawn is None else self._drawn(OTHER_SIDES[request.side], *drawn, request=request)
 
     def draft(self, request: Frame, *, other: bool = False, number: int = 0) -> bytes | None:
         """A response that is not added, and may break a rule; None if no response can be drawn.
@@ -176,7 +175,7 @@ class Exchange:
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
         """Kind, key, fixed fields, context and repeatable fields of a response; None if no response is declared."""
-        request_kind, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
+        request_kind, heads = self.kind_of(request), self.pairing.heads(OTHER_SIDES[request.side])
         refusal = None
         if request_kind is None:
             others = self.pairing.heads(request.side).undeclared.values()

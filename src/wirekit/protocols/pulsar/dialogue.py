@@ -40,12 +40,9 @@ LINKED = {
     "PONG": ("response", "ping"),
 }
 # Clients number lookups separately from other requests, so a number can be in use twice (client-cpp, LookupService).
-NUMBERED_APART = {
-    "LOOKUP": "lookup",
-    "LOOKUP_RESPONSE": "lookup",
-    "PARTITIONED_METADATA": "lookup",
-    "PARTITIONED_METADATA_RESPONSE": "lookup",
-}
+NUMBERED_APART = dict.fromkeys(
+    ("LOOKUP", "LOOKUP_RESPONSE", "PARTITIONED_METADATA", "PARTITIONED_METADATA_RESPONSE"), "lookup"
+)
 # Commands that only one side sends.
 ASKED = {
     "CONNECT",
@@ -91,11 +88,7 @@ ANSWERS = {
     "PING": ("PONG",),
     "SEND": ("SEND_RECEIPT", "SEND_ERROR"),
     "PRODUCER": ("PRODUCER_SUCCESS",),
-    "SUBSCRIBE": ("SUCCESS",),
-    "UNSUBSCRIBE": ("SUCCESS",),
-    "CLOSE_PRODUCER": ("SUCCESS",),
-    "CLOSE_CONSUMER": ("SUCCESS",),
-    "SEEK": ("SUCCESS",),
+    **dict.fromkeys(("SUBSCRIBE", "UNSUBSCRIBE", "CLOSE_PRODUCER", "CLOSE_CONSUMER", "SEEK"), ("SUCCESS",)),
     "SCALABLE_TOPIC_UNSUBSCRIBE": ("SUCCESS",),
     "TC_CLIENT_CONNECT_REQUEST": ("TC_CLIENT_CONNECT_RESPONSE",),
     "WATCH_TOPIC_LIST": ("WATCH_TOPIC_LIST_SUCCESS",),

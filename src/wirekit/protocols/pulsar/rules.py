@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wirekit.conversation import SIDES, Frame
+from wirekit.conversation import OTHER_SIDES, SIDES, Frame
 from wirekit.errors import Limit
 from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, UNPAIRED, command_of
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
@@ -249,23 +249,17 @@ RULES = RuleSet(
             "handshake",
             "",
         ),
-        Rule(
-            "command_above_version",
-            "a side gets no command that is newer than the protocol version it announced",
-            f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
-            "client command",
-            this.since > this.state,
-            "version",
-            "server",
-        ),
-        Rule(
-            "command_above_version",
-            "a side gets no command that is newer than the protocol version it announced",
-            f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
-            "server command",
-            this.since > this.state,
-            "version",
-            "client",
+        *(
+            Rule(
+                "command_above_version",
+                "a side gets no command that is newer than the protocol version it announced",
+                f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
+                f"{side} command",
+                this.since > this.state,
+                "version",
+                other,
+            )
+            for side, other in OTHER_SIDES.items()
         ),
         Rule(
             "broker_entry_metadata_unasked",
@@ -300,7 +294,7 @@ RULES = RuleSet(
                 other,
                 severity="warning",
             )
-            for side, other in (SIDES, SIDES[::-1])
+            for side, other in OTHER_SIDES.items()
         ),
         Rule(
             "send_without_producer",

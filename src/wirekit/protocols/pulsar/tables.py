@@ -24,21 +24,21 @@ PARTITION = r"-partition-(\d+)\Z"
 VERSION = r"v?(\d[\w.+-]*)$"
 
 FAILURES = {
-    "error": ("error", "message"),
-    "send_error": ("error", "message"),
-    "partitionMetadataResponse": ("error", "message"),
-    "lookupTopicResponse": ("error", "message"),
-    "consumerStatsResponse": ("error_code", "error_message"),
-    "getSchemaResponse": ("error_code", "error_message"),
-    "getOrCreateSchemaResponse": ("error_code", "error_message"),
-    "ackResponse": ("error", "message"),
-    "newTxnResponse": ("error", "message"),
-    "addPartitionToTxnResponse": ("error", "message"),
-    "addSubscriptionToTxnResponse": ("error", "message"),
-    "endTxnResponse": ("error", "message"),
-    "tcClientConnectResponse": ("error", "message"),
+    "ERROR": ("error", "error", "message"),
+    "SEND_ERROR": ("send_error", "error", "message"),
+    "PARTITIONED_METADATA_RESPONSE": ("partitionMetadataResponse", "error", "message"),
+    "LOOKUP_RESPONSE": ("lookupTopicResponse", "error", "message"),
+    "CONSUMER_STATS_RESPONSE": ("consumerStatsResponse", "error_code", "error_message"),
+    "GET_SCHEMA_RESPONSE": ("getSchemaResponse", "error_code", "error_message"),
+    "GET_OR_CREATE_SCHEMA_RESPONSE": ("getOrCreateSchemaResponse", "error_code", "error_message"),
+    "ACK_RESPONSE": ("ackResponse", "error", "message"),
+    "NEW_TXN_RESPONSE": ("newTxnResponse", "error", "message"),
+    "ADD_PARTITION_TO_TXN_RESPONSE": ("addPartitionToTxnResponse", "error", "message"),
+    "ADD_SUBSCRIPTION_TO_TXN_RESPONSE": ("addSubscriptionToTxnResponse", "error", "message"),
+    "END_TXN_RESPONSE": ("endTxnResponse", "error", "message"),
+    "TC_CLIENT_CONNECT_RESPONSE": ("tcClientConnectResponse", "error", "message"),
 }
-"""{command's field: (field of the error, field of its text)}."""
+"""{type: (its field, in it the field of the error, and that of its text)} of the commands that may report an error."""
 
 OF_PRODUCERS = {"SEND": "send", "SEND_RECEIPT": "send_receipt", "SEND_ERROR": "send_error"}
 """{type: field} of the commands that name a producer by its id."""
@@ -90,25 +90,11 @@ CALLS = (
         "calls",
         FRAME,
         {
-            "error_code": First(*(f"command.{field}.{code}" for field, (code, _) in FAILURES.items())),
-            "error": First(*(f"command.{field}.{code}" for field, (code, _) in FAILURES.items())),
-            "error_text": First(*(f"command.{field}.{text}" for field, (_, text) in FAILURES.items())),
+            "error_code": First(*(f"command.{field}.{code}" for field, code, _ in FAILURES.values())),
+            "error": First(*(f"command.{field}.{code}" for field, code, _ in FAILURES.values())),
+            "error_text": First(*(f"command.{field}.{text}" for field, _, text in FAILURES.values())),
         },
-        kinds=(
-            "ERROR",
-            "SEND_ERROR",
-            "PARTITIONED_METADATA_RESPONSE",
-            "LOOKUP_RESPONSE",
-            "CONSUMER_STATS_RESPONSE",
-            "GET_SCHEMA_RESPONSE",
-            "GET_OR_CREATE_SCHEMA_RESPONSE",
-            "ACK_RESPONSE",
-            "NEW_TXN_RESPONSE",
-            "ADD_PARTITION_TO_TXN_RESPONSE",
-            "ADD_SUBSCRIPTION_TO_TXN_RESPONSE",
-            "END_TXN_RESPONSE",
-            "TC_CLIENT_CONNECT_RESPONSE",
-        ),
+        kinds=tuple(FAILURES),
     ),
     *(
         row
@@ -151,7 +137,8 @@ CONNECTIONS = (
 )
 
 
-def _event(kind: str, field: str, event: str, when: Value = None) -> Rows:
+def _event(kind: str, event: str, when: Value = None) -> Rows:
+    field = OF_CONSUMERS[kind]
     return Rows(
         "group_events",
         FRAME,
@@ -180,19 +167,12 @@ GROUP_EVENTS = (
         },
         kinds=("SUBSCRIBE",),
     ),
-    _event("UNSUBSCRIBE", "unsubscribe", "unsubscribe"),
-    _event("CLOSE_CONSUMER", "close_consumer", "close"),
-    _event("SEEK", "seek", "seek"),
-    _event("REACHED_END_OF_TOPIC", "reachedEndOfTopic", "end of topic"),
-    _event(
-        "ACTIVE_CONSUMER_CHANGE", "active_consumer_change", "active", this.command.active_consumer_change.is_active == 1
-    ),
-    _event(
-        "ACTIVE_CONSUMER_CHANGE",
-        "active_consumer_change",
-        "inactive",
-        this.command.active_consumer_change.is_active == 0,
-    ),
+    _event("UNSUBSCRIBE", "unsubscribe"),
+    _event("CLOSE_CONSUMER", "close"),
+    _event("SEEK", "seek"),
+    _event("REACHED_END_OF_TOPIC", "end of topic"),
+    _event("ACTIVE_CONSUMER_CHANGE", "active", this.command.active_consumer_change.is_active == 1),
+    _event("ACTIVE_CONSUMER_CHANGE", "inactive", this.command.active_consumer_change.is_active == 0),
 )
 
 ACKNOWLEDGED = "command.ack.message_id[]"

@@ -73,7 +73,7 @@ class MqttDialogue(Dialogue):
 
     def observe(self, frame: Frame) -> None:
         """Takes note of the version that a CONNECT asks for."""
-        body = frame.value.get("body") if frame.value is not None else None
+        body = frame.part("body")
         if frame.description.api == "CONNECT" and body is not None and body.get("level") is not None:
             self.level = int(body.level)
 

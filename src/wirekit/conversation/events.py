@@ -181,6 +181,11 @@ class Frame:
         """Its value, as far as decoded."""
         return self.decoded.value
 
+    def part(self, name: str) -> Any:
+        """A field of its value; None if it was not decoded, or is only known as bytes."""
+        part = None if self.value is None else self.value.get(name)
+        return None if isinstance(part, bytes) else part
+
     @property
     def wrong(self) -> str | None:
         """The reason, unless it is only that the body has no layout."""

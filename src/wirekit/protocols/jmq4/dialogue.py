@@ -98,8 +98,8 @@ class JmqDialogue(Dialogue):
 
     def observe(self, frame: Frame) -> None:
         """Stores the apps, and the topics that each uses by command."""
-        payload = frame.value.get("payload") if frame.value is not None else None
-        if frame.description.role != "request" or payload is None or isinstance(payload, bytes):
+        payload = frame.part("payload")
+        if frame.description.role != "request" or payload is None:
             return
         app = payload.get("app")
         if app is None or (app not in self.apps and len(self.apps) >= MOST_APPS):
@@ -132,9 +132,8 @@ class JmqDialogue(Dialogue):
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The messages of PRODUCE_MESSAGE, which have no offset yet, and of both FETCH responses, batches split."""
-        value = frame.value
-        payload = value.get("payload") if value is not None else None
-        if payload is None or isinstance(payload, bytes):
+        value, payload = frame.value, frame.part("payload")
+        if payload is None:
             return
         allowance = Allowance(frame.decoded.limits, frame.decoded.consumed)
         verdicts = {check.path: check.status for check in frame.decoded.checks}

@@ -45,7 +45,7 @@ def _request(frame: Frame, api: str) -> Iterator[Event]:
     yield Event("answered request" if frame.description.answered else "one-way request", fields)
     if api == "REMOVE_CONNECTION":
         yield Event(api)
-    payload = _payload(frame)
+    payload = frame.part("payload")
     if payload is None:
         return
     app = payload.get("app")
@@ -79,7 +79,7 @@ def _answer(frame: Frame) -> Iterator[Event]:
     if request is None:
         yield Event("answer to nothing", number)
         return
-    value, request_payload, payload = frame.value, _payload(request), _payload(frame)
+    value, request_payload, payload = frame.value, request.part("payload"), frame.part("payload")
     yield Event("answer", {**number, "type": int(value.type), "request_type": int(request.value.type)})
     api = request.description.api
     outcome = "granted" if value.get("status") == 0 else "refused"
@@ -110,11 +110,6 @@ def _granted(api: str, payload: Any, request_payload: Any) -> Iterator[Event]:
             if partition.get("messages"):
                 place = {"topic": name, "partition": partition.get("partition")}
                 yield Event("fetched", {**place, "app": request_payload.get("app")})
-
-
-def _payload(frame: Frame) -> Any:
-    payload = frame.value.get("payload") if frame.value is not None else None
-    return None if isinstance(payload, bytes) else payload
 
 
 def _topics(payload: Any) -> Iterator[str | None]:

@@ -63,7 +63,7 @@ def events(frame: Frame) -> Iterator[Event]:
 
 def _request(frame: Frame) -> Iterator[Event]:
     description = frame.description
-    body = _body(frame)
+    body = frame.part("body")
     fields = {
         "request": frame.offset,
         "correlation_id": description.correlation_id,
@@ -96,7 +96,7 @@ def _response(frame: Frame) -> Iterator[Event]:
     if (request.description.api, request.description.version) not in SINCE_0_9:
         yield Event("response of 0.10")
     yield Event("response", {"request": request.offset, **number})
-    body, request_body = _body(frame), _body(request)
+    body, request_body = frame.part("body"), request.part("body")
     if body is None or request_body is None:
         return
     api = request.description.api
@@ -158,7 +158,7 @@ def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
         (FETCH, "request"): ("topics", "partitions"),
     }
     api = frame.description.api or ""
-    body = _body(frame)
+    body = frame.part("body")
     if body is None or api not in MESSAGE_SETS or frame.description.role != role:
         return
     topics, partitions = names.get((api, role), ("responses", "partition_responses"))
@@ -195,11 +195,6 @@ def _membership(body: Any) -> dict[str, Any]:
         "member_id": body.get("member_id"),
         "generation": body.get("generation_id") if generation is None else generation,
     }
-
-
-def _body(frame: Frame) -> Any:
-    body = frame.value.get("body") if frame.value is not None else None
-    return None if isinstance(body, bytes) else body
 
 
 MEMBER = (this.group_id, this.member_id)

@@ -19,7 +19,7 @@ from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import ENDED_INSIDE, Frame
-from wirekit.pipeline import flows
+from wirekit.pipeline import rows as pipeline_rows
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.rows import Rows
@@ -158,7 +158,7 @@ def test_raw_bytes_can_be_left_out() -> None:
 
 
 def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flows, "Rows", functools.partial(Rows, batch_rows=300))
+    monkeypatch.setattr(pipeline_rows, "Rows", functools.partial(Rows, batch_rows=300))
     ping = wirekit.encode("pulsar.frame", {"command": {"type": 18, "ping": {}}})
     packets = stream(ping * 1000, size=1300)
     for size in (500, 9):
@@ -169,7 +169,7 @@ def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("answered", [False, True])
 def test_rows_of_one_frame_are_given_as_batches_fill(answered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row has the topic, so rows may have far more bytes than the frame."""
-    monkeypatch.setattr(flows, "Rows", functools.partial(Rows, batch_bytes=1 << 20))
+    monkeypatch.setattr(pipeline_rows, "Rows", functools.partial(Rows, batch_bytes=1 << 20))
     partitions = [{"partition": number} for number in range(1000)]
     topics = [{"topic": "t" * 30_000, "partitions": partitions}]
     question = {"correlation_id": 1, "client_id": "c", "body": {"group_id": "g", "topics": topics}}

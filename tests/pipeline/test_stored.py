@@ -18,6 +18,7 @@ from wirekit.cli import main
 from wirekit.compression import compress
 from wirekit.pipeline import serial, stored
 from wirekit.pipeline.inputs import CAPTURE, Job, find_inputs
+from wirekit.pipeline.rows import BATCH_ROWS
 from wirekit.pipeline.run import Result
 
 if TYPE_CHECKING:
@@ -198,6 +199,14 @@ def test_a_message_that_does_not_decode_is_quarantined_from_its_first_byte(after
     assert (row["position"], row["length"]) == (len(ENTRY), len(nonsense))
     assert row["error_position"] == len(ENTRY) + 8  # its size
     assert wirekit.read(path, "messages").read_all().num_rows == 1 + after
+
+
+def test_a_file_may_have_more_undecodable_pieces_than_a_batch_has_rows(tmp_path: Path) -> None:
+    number = BATCH_ROWS + 1
+    path = tmp_path / f"{BASE}.log"
+    entries = (offset.to_bytes(8, "big") + ENTRY[8:] for offset in range(number))
+    path.write_bytes(b"".join(entry + b"\xff" * len(ENTRY) for entry in entries))
+    assert wirekit.read(path, "quarantine").read_all().num_rows == number
 
 
 def test_rows_and_columns_make_the_same_tables(

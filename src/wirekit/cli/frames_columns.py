@@ -18,8 +18,8 @@ from wirekit.cli.frame_lines import frame_line, line_head, line_of
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes
-from wirekit.pipeline.flows import Batch
 from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.rows import Batch
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.facts import NOT_THERE, context_of

@@ -18,9 +18,10 @@ from wirekit.cli.filters_columns import Selected
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.conversation import Frame
-from wirekit.pipeline.flows import Batch, Writer
+from wirekit.pipeline.flows import Writer
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.summary import Summary
 from wirekit.road.assembly import COUNTED as OF_CALLS
 from wirekit.road.assembly import Assembly

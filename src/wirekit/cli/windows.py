@@ -17,9 +17,10 @@ from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.common import say
 from wirekit.cli.filters_columns import Selected
 from wirekit.conversation import Frame
-from wirekit.pipeline.flows import Batch, Writer
+from wirekit.pipeline.flows import Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.serial import gathered
 from wirekit.pipeline.summary import FileSummary, Summary, of_other_links
 from wirekit.road import tables

@@ -23,7 +23,7 @@ from wirekit.pipeline.carried import Carried, Pair, pair_of
 from wirekit.pipeline.ids import frame_id
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packet_rows import Note
-from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.rows import Batch, TableRows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 from wirekit.tables.paths import ALL, Step
@@ -33,8 +33,6 @@ from wirekit.values import Check, json_text, to_json
 
 PART_BYTES = 1 << 20
 LARGEST_VALUE = 512 << 20
-
-Batch = tuple[str, pa.RecordBatch]
 
 
 def flow_batches(
@@ -84,8 +82,7 @@ class Writer:
         self._choice = job.choice
         self._settings = Settings(server_ports=job.choice.server_ports)
         self.summary = summary
-        self._tables = {name: Rows(table.schema) for name, table in tables.items()}
-        self._ready: list[Batch] = []
+        self._tables = TableRows(tables)
         self._calls: dict[int, Calls] = {}
 
     def flow(self, rows: Iterable[tuple[Any, ...]], carried: Carried | None = None) -> Iterator[Batch]:
@@ -108,13 +105,13 @@ class Writer:
         except Exception as error:
             error.add_note(f"in {name}, between {first[4]} and {first[5]}")
             raise
-        yield from self._drain()
+        yield from self._tables.full()
 
     def others(self, carried: Carried) -> Iterator[Batch]:
         """The rows of flows of a capture that have no packets in the bundle, if they are over."""
         for pair in carried.unseen():
             yield from self.leave(carried.name, pair, self._restored(pair, carried), carried)
-        yield from self._drain()
+        yield from self._tables.full()
 
     def left(self, carried: Carried, pair: Pair) -> Flow | None:
         """The flow between two addresses as earlier bundles left it, returned once; None if there is none."""
@@ -158,24 +155,11 @@ class Writer:
         """Adds one item."""
         self.summary.file(name).count(link, item)
         yield from self._take(name, link, item)
-        yield from self._drain()
+        yield from self._tables.full()
 
     def flush(self) -> Iterator[Batch]:
         """The rows that are in no full batch."""
-        for name, rows in self._tables.items():
-            batch = rows.flush()
-            if batch is not None:
-                yield name, batch
-
-    def _drain(self) -> Iterator[Batch]:
-        ready, self._ready = self._ready, []
-        yield from ready
-
-    def _add(self, table: str, row: Row, size: int = 0) -> None:
-        rows = self._tables.get(table)
-        batch = None if rows is None else rows.add(row, size)
-        if batch is not None:
-            self._ready.append((table, batch))
+        return self._tables.flush()
 
     def _segments(
         self, first: tuple[Any, ...], rows: Iterator[tuple[Any, ...]], count: FileSummary
@@ -216,7 +200,7 @@ class Writer:
             "part": 0,
             "raw": payload if self.job.raw else None,
         }
-        self._add("quarantine", row, len(payload))
+        self._tables.add("quarantine", row, len(payload))
 
     def completed(self, name: str, link: Link, item: Item | None) -> tuple[str, Iterable[Emitted]]:
         """The id of the call of a frame, "" for other items; and the rows that an item completes."""
@@ -242,7 +226,7 @@ class Writer:
             self._quarantine(name, calls, item, None)
         elif isinstance(item, Missing):
             where = self._where(name, calls, item.side, item.time_us)
-            self._add("gaps", {**where, "position": item.offset, "length": item.length, "reason": item.reason})
+            self._tables.add("gaps", {**where, "position": item.offset, "length": item.length, "reason": item.reason})
 
     def _placed(self, name: str, link: Link, emitted: Iterable[Emitted]) -> Iterator[Batch]:
         """Adds rows of calls and of a connection; yields each full batch, because one frame may have many rows."""
@@ -250,9 +234,8 @@ class Writer:
             row["file"], row["date"] = name, day(row["time"])
             if table in ("calls", "connections"):
                 row.update(address_columns(link.client, link.server))
-            self._add(table, row, size)
-            if self._ready:
-                yield from self._drain()
+            self._tables.add(table, row, size)
+            yield from self._tables.full()
 
     def _where(self, name: str, calls: Calls, side: str, time_us: int | None) -> Row:
         return {
@@ -291,7 +274,7 @@ class Writer:
             "gaps": [{"position": gap.offset, "length": gap.length} for gap in frame.decoded.gaps],
             "value": value,
         }
-        self._add("frames", row, len(value or "") + 64 * len(checks))
+        self._tables.add("frames", row, len(value or "") + 64 * len(checks))
 
     def _quarantine(self, name: str, calls: Calls, piece: Quarantined, schema: str | None) -> None:
         where = self._where(name, calls, piece.side, piece.time_us)
@@ -310,7 +293,7 @@ class Writer:
                 "part": part,
                 "raw": raw if self.job.raw else None,
             }
-            self._add("quarantine", row, len(raw))
+            self._tables.add("quarantine", row, len(raw))
 
 
 def check_row(check: Check) -> Row:

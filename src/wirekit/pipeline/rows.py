@@ -5,17 +5,20 @@ Hostile bytes can contain any value: text with lone surrogates, ids of 64 unsign
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from wirekit.errors import Misuse
+from wirekit.tables.columns import Table
 from wirekit.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
 BATCH_ROWS = 4096
 """The number of rows of a table that wait for their batch; until then, a row of 30 values takes 2 to 3 KB."""
+Batch = tuple[str, pa.RecordBatch]
+"""The name of a table, and rows of it."""
 _ROW_COST = 128  # bytes that the fixed columns of a row take, about
 
 
@@ -61,6 +64,40 @@ class Rows:
             return array(values, field.type)
         except pa.ArrowTypeError as error:  # of a user's own dialogue
             raise Misuse(f"the column {field.name} of a table has values of type {field.type}: {error}") from error
+
+
+class TableRows:
+    """Collects the rows of several tables; those of other tables are dropped.
+
+    Args:
+        tables: the tables by name, with the columns to collect.
+    """
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self._rows = {name: Rows(table.schema) for name, table in tables.items()}
+        self._full: list[Batch] = []
+
+    def __contains__(self, table: str) -> bool:
+        return table in self._rows
+
+    def add(self, table: str, row: Mapping[str, Any], size: int = 0) -> None:
+        """Adds a row, as to ``Rows``."""
+        rows = self._rows.get(table)
+        batch = None if rows is None else rows.add(row, size)
+        if batch is not None:
+            self._full.append((table, batch))
+
+    def full(self) -> list[Batch]:
+        """The batches that are full, each once."""
+        full, self._full = self._full, []
+        return full
+
+    def flush(self, *tables: str) -> Iterator[Batch]:
+        """The rows that are in no full batch; by default of all tables."""
+        for name in tables or self._rows:
+            batch = self._rows[name].flush()
+            if batch is not None:
+                yield name, batch
 
 
 def array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:

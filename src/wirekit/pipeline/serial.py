@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import Carried
 from wirekit.pipeline.clock_steps import STRETCH, stretches
-from wirekit.pipeline.flows import Batch, flow_batches
+from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import captures_by_columns, road_among
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.run import READING, Options, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches

@@ -15,7 +15,7 @@ from wirekit import stored
 from wirekit.errors import Damaged
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.messages import embedded_rows, message_row
-from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.rows import Batch, TableRows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.storage import open_binary
@@ -31,8 +31,6 @@ EMBEDDED = (GROUP_EVENTS, OFFSETS)
 """The tables with rows from the content of messages."""
 CALLED = {"log_offset": "offset", "timestamp_ms": "timestamp", "crc_status": "check"}
 """{column: attribute of ``Message``} where they differ."""
-
-Batch = tuple[str, pa.RecordBatch]
 
 Walks = Callable[[Sequence[int]], Sequence[Walked | None]]
 """Calls ``Protocol.walk`` for stretches of a file whose starts are not known."""
@@ -81,8 +79,8 @@ def stored_batches(
         (table name, batch), each as soon as the batch is full.
     """
     count = summary.file(each.name)
-    collectors = {name: Rows(table.schema) for name, table in tables.items()}
-    embeds = not collectors.keys().isdisjoint(each.name for each in EMBEDDED)
+    collected = TableRows(tables)
+    embeds = not tables.keys().isdisjoint(each.name for each in EMBEDDED)
     evaluator = records(each.kind.partition(".")[0])
     pieces = _pieces(each, None if embeds or "messages" not in tables else tables["messages"], part)
     try:
@@ -94,41 +92,34 @@ def stored_batches(
         count.unreadable = error.strerror or str(error)
         count.unopened.add(each.name)
         count.quarantined(count.unreadable, "", each.size)
-        if "quarantine" in collectors:
-            collectors["quarantine"].add(_quarantine_row(each, 0, each.size, count.unreadable))
+        collected.add("quarantine", _quarantine_row(each, 0, each.size, count.unreadable))
     for piece in chain([] if first is None else [first], pieces):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
             size = len(message.key or b"") + len(message.value or b"")
-            rows = [("messages", message_row(message, each.name, STORED), size)] if "messages" in collectors else []
-            for table, row, size in (*rows, *(embedded_rows(evaluator, message, each.name, STORED) if embeds else ())):
-                full = collectors[table].add(row, size) if table in collectors else None
-                if full is not None:
-                    yield table, full
+            rows = [("messages", message_row(message, each.name, STORED), size)] if "messages" in tables else []
+            for emitted in (*rows, *(embedded_rows(evaluator, message, each.name, STORED) if embeds else ())):
+                collected.add(*emitted)
+                yield from collected.full()
         if piece.batch is not None:
-            if "messages" in collectors:
-                batches = _columns(tables["messages"].schema, each.name, piece.batch, piece.fixed)
-                for batch in (collectors["messages"].flush(), *batches):
-                    if batch is not None:
-                        yield "messages", batch
+            if "messages" in tables:
+                yield from collected.flush("messages")
+                for batch in _columns(tables["messages"].schema, each.name, piece.batch, piece.fixed):
+                    yield "messages", batch
             if embeds and evaluator.holds_rows(piece.fixed.get("topic")):
                 for message in piece.all_messages():
-                    for table, row, size in embedded_rows(evaluator, message, each.name, STORED):
-                        full = collectors[table].add(row, size) if table in collectors else None
-                        if full is not None:
-                            yield table, full
+                    for emitted in embedded_rows(evaluator, message, each.name, STORED):
+                        collected.add(*emitted)
+                        yield from collected.full()
             count.messages[piece.fixed["protocol"]] += piece.batch.num_rows
             if "check" in piece.batch.schema.names:
                 count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
         for row in _quarantined(each, job, piece, count):
-            if "quarantine" in collectors:
-                collectors["quarantine"].add(row)
+            collected.add("quarantine", row, len(row["raw"] or b""))
+            yield from collected.full()
     count.checks = +count.checks
-    for table, waiting in collectors.items():
-        last = waiting.flush()
-        if last is not None:
-            yield table, last
+    yield from collected.flush()
 
 
 def _by_columns(protocol: str, layout: str) -> bool:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import host_and_port
 from wirekit.conversation import Message
-from wirekit.pipeline.flows import Batch, check_row
+from wirekit.pipeline.flows import check_row
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
-from wirekit.pipeline.rows import Rows, array
+from wirekit.pipeline.rows import Batch, TableRows, array
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.arrays import Columns, batch_of, codes_of, days, joined, small, times
 from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
@@ -558,10 +558,10 @@ class Assembly:
         """The rows that are embedded in messages of some topics, read message by message."""
         if not self.messages:
             return
-        tables = [self._tables[each.name] for each in (GROUP_EVENTS, OFFSETS) if each.name in self._tables]
-        collectors = {table.name: Rows(table.schema) for table in tables}
-        if not collectors:
+        tables = {name: self._tables[name] for name in (GROUP_EVENTS.name, OFFSETS.name) if name in self._tables}
+        if not tables:
             return
+        collected = TableRows(tables)
         for each in self.messages:
             schema, protocol = each.schema, each.schema.partition(".")[0]
             evaluator = records(protocol)
@@ -584,14 +584,10 @@ class Assembly:
             for topic, key, value, timestamp, call_id, time_us, direction in facts:
                 message = Message(topic, None, None, timestamp, None, key, value, None, "", None, "", schema, protocol)
                 common = {"call_id": call_id, "time": time_us, "direction": direction}
-                for table, row, size in embedded_rows(evaluator, message, self.file, common):
-                    batch = collectors[table].add(row, size) if table in collectors else None
-                    if batch is not None:
-                        yield table, batch
-        for table, rows_of in collectors.items():
-            batch = rows_of.flush()
-            if batch is not None:
-                yield table, batch
+                for emitted in embedded_rows(evaluator, message, self.file, common):
+                    collected.add(*emitted)
+                    yield from collected.full()
+        yield from collected.flush()
 
 
 @lru_cache(64)

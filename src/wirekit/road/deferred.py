@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from wirekit.capture.links import Item, Link
 from wirekit.conversation import ENDED_INSIDE, Frame, Quarantined
 from wirekit.pipeline.deferred import Decoded, DecodedUnits, Outstanding, Unit
-from wirekit.pipeline.flows import Batch
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.sink import Sink
 from wirekit.pipeline.summary import Summary, failure
 from wirekit.plain import restored, stored

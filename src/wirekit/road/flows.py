@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.pipeline.clock_steps import STRETCH
-from wirekit.pipeline.flows import Batch, Writer, packet_tuples
+from wirekit.pipeline.flows import Writer, packet_tuples
 from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.shuffle import PacketWindow
 from wirekit.pipeline.summary import Summary
 from wirekit.road.deferred import LongFlow

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirekit.capture.links import Item, Link
-from wirekit.pipeline.flows import Batch, Writer
+from wirekit.pipeline.flows import Writer
 from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.rows import Batch
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import Begun
 from wirekit.road.connections import Connections, resumable

@@ -18,9 +18,10 @@ from wirekit.capture.files import Capture, open_capture
 from wirekit.capture.tcp import Settings
 from wirekit.errors import WireError
 from wirekit.pipeline.carried import Carried
-from wirekit.pipeline.flows import Batch, Writer
+from wirekit.pipeline.flows import Writer
 from wirekit.pipeline.inputs import FlowShare, Input, Job
 from wirekit.pipeline.packet_rows import damage_rows, note_rows
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road.assembly import Assembly
 from wirekit.road.connections import Connections

@@ -310,14 +310,7 @@ class RemoteFolder:
             return bytes(file.readall())
 
     def write(self, path: str, content: bytes, new: str = "") -> None:
-        self._write(path, content, self._uri(path))
-
-    def _write(self, path: str, content: bytes, uri: str) -> None:
-        """Writes an object; a failure has the URI."""
-        with (
-            failures(uri),
-            self._system.open_output_stream(self._at(path), compression=None) as stream,
-        ):
+        with self.create(path) as stream:
             stream.write(content)
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
@@ -325,12 +318,13 @@ class RemoteFolder:
             metadata = _write_table(table, stream, **options)
             return stream.tell(), metadata
 
+    def create(self, path: str) -> AbstractContextManager[pa.NativeFile]:
+        return self._created(path, self._uri(path))
+
     @contextlib.contextmanager
-    def create(self, path: str) -> Iterator[pa.NativeFile]:
-        with (
-            failures(self._uri(path)),
-            self._system.open_output_stream(self._at(path), compression=None) as stream,
-        ):
+    def _created(self, path: str, uri: str) -> Iterator[pa.NativeFile]:
+        """An object to write; a failure has the URI."""
+        with failures(uri), self._system.open_output_stream(self._at(path), compression=None) as stream:
             yield stream
 
     @contextlib.contextmanager
@@ -360,7 +354,8 @@ class RemoteFolder:
 
     def lock(self, path: str, mark: bytes) -> None:
         above, _, base = path.rpartition("/")
-        self._write(f"{path}-{self._lease}", mark, self.name)
+        with self._created(f"{path}-{self._lease}", self.name) as stream:
+            stream.write(mark)
         leases = {
             each.base_name: each.mtime_ns or 0 for each in self._infos(above) if each.base_name.startswith(f"{base}-")
         }

@@ -15,10 +15,9 @@ from tests.peers.brokers import KEY, VALUE, kafka_answer, pulsar_answer
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.corpus import Corpus
 from wirekit.fuzz.plays import HARMLESS, Play, Plays
-from wirekit.fuzz.process import Child
 from wirekit.fuzz.running import Fuzzer, Options
 from wirekit.fuzz.serving import Answer, ScriptedServer
-from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of, ran
 
 PEERS: dict[str, tuple[str, str, Answer]] = {
     "kafka-python": ("kafka_python.py", "kafka", kafka_answer),
@@ -49,13 +48,12 @@ class Peer(Target):
     def run(self, case: Case) -> Outcome:
         assert isinstance(case, Play)
         server = ScriptedServer(self._protocol, case, answer=self._answer)
-        child = Child([*self._words, str(server.port)], subprocess.DEVNULL)
+        bounds = Bounds(SECONDS, MEMORY)
         try:
-            state = child.wait(SECONDS, MEMORY)
+            child, state = ran([*self._words, str(server.port)], subprocess.DEVNULL, bounds)
         finally:
-            child.kill()
             server.close()
-        outcome = outcome_of(child, state, Bounds(SECONDS, MEMORY))
+        outcome = outcome_of(child, state, bounds)
         output = child.output.decode(errors="replace")
         log = f"{server.damaged}\n{output}{child.complaint[-4096:].decode(errors='replace')}"
         kind, says, place = outcome.kind, outcome.says, outcome.place

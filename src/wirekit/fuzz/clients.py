@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,9 +10,8 @@ from typing import Any
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.plays import HARMLESS, Play
-from wirekit.fuzz.process import Child
 from wirekit.fuzz.serving import ScriptedServer
-from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of, ran, words_of
 
 
 class ClientTarget(Target):
@@ -37,10 +35,7 @@ class ClientTarget(Target):
         *,
         fields: Mapping[str, Any] | None = None,
     ) -> None:
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            raise Misuse(f"the command {command!r} cannot be split into words: {error}") from None
+        self._words = words_of(command)
         if "{port}" not in command:
             raise Misuse("client: needs {port} in its command, as in client:./client 127.0.0.1:{port}")
         self._protocol, self._bounds = protocol, bounds
@@ -52,14 +47,7 @@ class ClientTarget(Target):
         server = ScriptedServer(self._protocol, case, fields=self._fields)
         try:
             words = [word.replace("{port}", str(server.port)) for word in self._words]
-            try:
-                child = Child(words, subprocess.DEVNULL)
-            except OSError as error:
-                raise Misuse(f"{words[0]} cannot be run: {error.strerror}") from None
-            try:
-                state = child.wait(self._bounds.seconds, self._bounds.memory)
-            finally:
-                child.kill()
+            child, state = ran(words, subprocess.DEVNULL, self._bounds)
         finally:
             server.close()
         outcome = outcome_of(child, state, replace(self._bounds, want_values=False))

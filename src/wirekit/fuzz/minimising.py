@@ -7,17 +7,17 @@ from collections.abc import Callable
 ATTEMPTS = 200
 
 
-def minimised(data: bytes, shows: Callable[[bytes], bool], attempts: int = ATTEMPTS) -> bytes:
+def minimised(data: bytes, shows: Callable[[bytes], bool]) -> bytes:
     """The smallest bytes found that show a finding.
 
     Args:
         data: bytes that show the finding.
-        shows: returns whether given bytes show it; called at most ``attempts`` times.
+        shows: returns whether given bytes show it; called at most ``ATTEMPTS`` times.
 
     >>> minimised(b"some bytes with an X inside", lambda data: b"X" in data)
     b'X'
     """
-    attempts_left = attempts
+    attempts_left = ATTEMPTS
     size = len(data) // 2
     while size and attempts_left:
         at = 0

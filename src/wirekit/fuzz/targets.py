@@ -160,30 +160,39 @@ class CommandTarget(Target):
     """A command that is run for each case: ``{file}`` is the path of the bytes; without it they are standard input."""
 
     def __init__(self, command: str, bounds: Bounds) -> None:
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            raise Misuse(f"the command {command!r} cannot be split into words: {error}") from None
+        self._words = words_of(command)
         if not self._words:
             raise Misuse("command: needs a command, as in command:./parser {file}")
         self._bounds = bounds
 
     def run(self, case: Case) -> Outcome:
-        bounds = self._bounds
         with tempfile.NamedTemporaryFile(prefix="wirekit_", suffix=".bin") as file:
             file.write(case.data)
             file.flush()
             file.seek(0)
             words = [word.replace("{file}", file.name) for word in self._words]
-            try:
-                child = Child(words, subprocess.DEVNULL if words != self._words else file)
-            except OSError as error:
-                raise Misuse(f"{words[0]} cannot be run: {error.strerror}") from None
-            try:
-                state = child.wait(bounds.seconds, bounds.memory)
-            finally:
-                child.kill()
-        return outcome_of(child, state, bounds)
+            child, state = ran(words, subprocess.DEVNULL if words != self._words else file, self._bounds)
+        return outcome_of(child, state, self._bounds)
+
+
+def words_of(command: str) -> list[str]:
+    """The words of a command; refuses a quotation mark without another one."""
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise Misuse(f"the command {command!r} cannot be split into words: {error}") from None
+
+
+def ran(words: Sequence[str], stdin: Any, bounds: Bounds) -> tuple[Child, str]:
+    """Runs a command to its end or a bound; returns it, and the result of waiting for it."""
+    try:
+        child = Child(words, stdin)
+    except OSError as error:
+        raise Misuse(f"{words[0]} cannot be run: {error.strerror}") from None
+    try:
+        return child, child.wait(bounds.seconds, bounds.memory)
+    finally:
+        child.kill()
 
 
 def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:

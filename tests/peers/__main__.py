@@ -64,11 +64,11 @@ class Peer(Target):
             kind, place = "exception", f"{says.partition(':')[0]} {Path(path).name} {function}"
         elif kind in (ACCEPTED, REFUSED):
             wrong = _misread(case, server.damaged, output)
-            faults = server.faults() if case.kind in HARMLESS else []
+            fault = next(server.faults(), None) if case.kind in HARMLESS else None
             if wrong:
                 kind, says, place = "value", wrong, server.damaged
-            elif faults:
-                kind, (says, place) = "request", faults[0]
+            elif fault is not None:
+                kind, says, place = "request", fault.says, fault.place
             elif case.kind in HARMLESS[:2] and kind == REFUSED:
                 kind, says, place = "refuses", f"it fails though nothing is wrong: {output}", ""
         return Outcome(kind, says, place, log=log[-4096:], sent=bytes(server.sent))

@@ -190,7 +190,7 @@ def records(
     Args:
         source: the file; only one part of it is in memory.
         limits: limits for decoding.
-        errors: receives batches of errors, as ``scan`` returns them, for damaged or truncated records.
+        errors: receives the errors of damaged or truncated records, in batches as ``scan`` returns them; none is empty.
         window: size of a part in bytes, 64 at least; larger if one record is longer.
         contents: whether to fill ``bytes``; otherwise it may be null.
         start, end: to read a part of the file: the ``place`` of its first records, and that of the records after it.
@@ -261,7 +261,7 @@ def _pcap(
     number, ended = start.number, False
     while not ended:
         data, rows, wrong, ended = _scanned(source, key, begin, size, limits, fields=columns)
-        errors.append(_moved(wrong, begin))
+        _add_moved(wrong, begin, errors)
         position = begin + _consumed(rows)
         if ended and not wrong.num_rows:
             _add_incomplete(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
@@ -333,7 +333,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
         key, ended, another = f"net.pcapng.blocks.{order}", False, False
         while not (ended or another):
             data, rows, wrong, ended = _scanned(source, key, position, size, limits, loaded, _BLOCK)
-            errors.append(_moved(wrong, position))
+            _add_moved(wrong, position, errors)
             place = Place(position, number, order=given_order, interfaces=tuple(each.interface for each in interfaces))
             located = _of_section(rows, data, order, errors, position, interfaces)
             yield Records(located, data, position, place)
@@ -470,14 +470,13 @@ def _consumed(rows: pa.RecordBatch) -> int:
     return int(rows.schema.metadata[b"wirekit.consumed"])
 
 
-def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
-    """Errors of a part that begins at an offset, with offsets in the file."""
-    if not errors.num_rows:
-        return errors
-    for name in ("offset", "at"):
-        index = errors.schema.get_field_index(name)
-        errors = errors.set_column(index, errors.schema.field(index), pc.add(errors[name], begin))
-    return errors
+def _add_moved(wrong: pa.RecordBatch, begin: int, errors: list[pa.RecordBatch]) -> None:
+    """Adds the errors of a part that begins at an offset, with offsets in the file."""
+    if wrong.num_rows:
+        for name in ("offset", "at"):
+            index = wrong.schema.get_field_index(name)
+            wrong = wrong.set_column(index, wrong.schema.field(index), pc.add(wrong[name], begin))
+        errors.append(wrong)
 
 
 def _add_incomplete(unread: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:

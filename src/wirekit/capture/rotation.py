@@ -143,8 +143,7 @@ def _by_columns(capture: Capture) -> Span | None:
             return None
         if len(times):
             ends = [*ends[:1], *(each.value // 1000 for each in (times[0], times[-1]))]
-    damaged = capture.incomplete or any(each.num_rows for each in errors)
-    return None if damaged or not ends else (ends[0], ends[-1])
+    return None if capture.incomplete or errors or not ends else (ends[0], ends[-1])
 
 
 def _joined(group: list[Parts], spans: Spans, longest_pause_us: int | None) -> Iterator[Parts]:

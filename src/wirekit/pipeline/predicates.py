@@ -103,12 +103,11 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
 def _times(files: Sequence[Input]) -> tuple[int, int] | None:
     """The earliest and the latest time that a row of a capture can have; None if a file is damaged."""
     from wirekit.capture.columns import records
-    from wirekit.compiler.columns.errors import NO_ERRORS
 
     low, high = LATEST_US, EARLIEST_US
     with ExitStack() as stack:
         for each in files:
-            errors = [NO_ERRORS]
+            errors: list[pa.RecordBatch] = []
             try:
                 capture = stack.enter_context(open_capture(each.path))
                 for batch, *_ in records(capture, capture.limits, errors):
@@ -119,7 +118,7 @@ def _times(files: Sequence[Input]) -> tuple[int, int] | None:
                         low, high = min(low, int(times.min())), max(high, int(times.max()))
             except (OSError, WireError):
                 return None
-            if any(error.num_rows for error in errors):
+            if errors:
                 return None
     return max(low - MARGIN_US, EARLIEST_US), min(high + MARGIN_US, LATEST_US)
 

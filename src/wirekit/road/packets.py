@@ -27,7 +27,6 @@ from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_t
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.arrow import integers
-from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
@@ -170,14 +169,14 @@ class Packets:
 
 def read_packets(capture: Capture) -> Packets | None:
     """The TCP segments of an open capture; None if the file is damaged or truncated, or a packet has no time."""
-    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    errors: list[pa.RecordBatch] = []
     reader = PacketReader(0, Endpoints())
     parts = []
     for part in records(capture, capture.limits, errors):
-        if any(each.num_rows for each in errors) or part.rows["time"].null_count:
+        if errors or part.rows["time"].null_count:
             return None
         parts.append(reader.segments(part))
-    return None if any(each.num_rows for each in errors) else joined(parts)
+    return None if errors else joined(parts)
 
 
 def segments(
@@ -193,13 +192,12 @@ def segments(
         window: bytes of the file that are scanned at once.
         fragments: those of earlier files; receives those at the end.
     """
-    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    errors: list[pa.RecordBatch] = []
     incomplete = Fragments() if fragments is None else fragments
     reader, following = PacketReader(place, Endpoints(), fragments=incomplete), 0
     sections = Sections()
     for part in records(capture, capture.limits, errors, window):
-        damaged = any(each.num_rows for each in errors)
-        if damaged or part.rows["time"].null_count or sections.are_small(capture, part):
+        if errors or part.rows["time"].null_count or sections.are_small(capture, part):
             break
         for start in range(0, part.rows.num_rows, SCANNED_AT_ONCE):
             packets = reader.segments(part._replace(rows=part.rows.slice(start, SCANNED_AT_ONCE)))
@@ -209,7 +207,7 @@ def segments(
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
     else:
-        if not (capture.incomplete or any(each.num_rows for each in errors)):
+        if not (capture.incomplete or errors):
             following = -1
     if following >= 0:
         yield from segments_by_objects(capture, place, start=following, fragments=incomplete)

@@ -103,11 +103,10 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     start, end = (START, None) if split is None else (split.start, split.end)
     last, following, reached, sections = NO_RECORDS, 0, 0, Sections()
     for part in records(capture, capture.limits, errors, window, start=start, end=end):
-        damaged = any(each.num_rows for each in errors)
         if split is None and (
             part.rows["time"].null_count
             or sections.are_small(capture, part)
-            or (damaged and not damaged_only_at_end(capture, part, errors))
+            or (errors and not damaged_only_at_end(capture, part, errors))
         ):
             yield following
             return
@@ -117,13 +116,12 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
         last = part._replace(rows=part.rows.select(["@offset"]), data=memoryview(b""))
         yield part
         del part
-        if damaged and split is None:
+        if errors and split is None:
             return
-    damaged = any(each.num_rows for each in errors)
     if split is not None:
-        if damaged or reached < split.end:
+        if errors or reached < split.end:
             raise OSError(errno.EIO, "was changed while it was read", capture.path)
-    elif (capture.incomplete or damaged) and not damaged_only_at_end(capture, last, errors):
+    elif (capture.incomplete or errors) and not damaged_only_at_end(capture, last, errors):
         yield following
 
 

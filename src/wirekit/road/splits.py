@@ -105,7 +105,7 @@ def splits(file: Input, every: int, walks: Walks | None = None) -> list[Split]:
                     starts.append(capture.first._replace(offset=at.offset, number=at.number) if of_file else at)
     except (OSError, WireError):
         return []
-    if any(each.num_rows for each in errors):
+    if errors:
         return []
     ends = [*(each.offset for each in starts[1:]), file.size]
     return [Split(start, end) for start, end in zip(starts, ends, strict=True)]
@@ -216,7 +216,7 @@ def _walked(capture: Capture, described: Place, start: Place, part: Range) -> Wa
             described.order,
             described.interfaces,
         )
-        if any(each.num_rows for each in errors) or chunk.rows["time"].null_count:
+        if errors or chunk.rows["time"].null_count:
             return None
         if changed and place.offset > start.offset:
             return None
@@ -230,4 +230,4 @@ def _walked(capture: Capture, described: Place, start: Place, part: Range) -> Wa
             if capture.format == "pcap":
                 return Walked(start, behind, packets)
     # At the end of the file, the interfaces before the last packet are unknown.
-    return None if behind is not None or any(each.num_rows for each in errors) else Walked(start, None, packets)
+    return None if behind is not None or errors else Walked(start, None, packets)

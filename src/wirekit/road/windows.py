@@ -24,7 +24,6 @@ from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler import ir
-from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
 from wirekit.pipeline.inputs import FlowShare
 from wirekit.registry import registry
@@ -144,7 +143,7 @@ def _least_segment() -> int:
 
 def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
     """The packets of a file in small parts; None if it is damaged before its end, or has many small sections."""
-    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    errors: list[pa.RecordBatch] = []
     sections = Sections()
     parts: list[_Part] = []
     last = NO_RECORDS
@@ -164,8 +163,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 read = int(rows[-1]) + 1 == batch.num_rows
                 span = Times(int(mine.min()), int(mine.max()), int(mine.min()))
                 parts.append(_Part(place, rows.size, size_of_all, span, late, read, int(places[rows[-1]])))
-    damaged = capture.incomplete or any(each.num_rows for each in errors)
-    return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
+    return None if (capture.incomplete or errors) and not damaged_only_at_end(capture, last, errors) else parts
 
 
 def _lateness(parts: list[_Part]) -> int:
@@ -220,7 +218,7 @@ def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordB
         last = near
     place = last.place
     end = last.rows["@offset"][-1].as_py() if last.rows.num_rows else place.offset
-    if any(pc.min(each["offset"]).as_py() < end for each in errors if each.num_rows):
+    if any(pc.min(each["offset"]).as_py() < end for each in errors):
         return False
     if capture.format == "pcap":
         place = capture.first._replace(offset=place.offset, number=place.number)

@@ -36,7 +36,7 @@ from wirekit.wire import Limits
 
 PAGE = "specification page"
 TABLES = "Kafka 0.10.2 Protocol.java"
-GROUPS = "Kafka 0.10.2 GroupMetadataManager.scala"
+GROUPS = "Kafka 0.10.2 and 2.3 GroupMetadataManager.scala"
 CONSUMER = "Kafka 0.10.2 ConsumerProtocol.java"
 
 UNTIMED = (

@@ -1,8 +1,11 @@
 """What groups keep in byte fields of requests and in the topic ``__consumer_offsets``.
 
-Readers take a version that they don't know as the last one they do, with a tail.
+Readers take a subscription or assignment of a version that they don't know as the last one they do, with a tail.
+They refuse such a value of ``__consumer_offsets``. Brokers from 2.1 on write versions 2 and 3, also in messages of magic
+1 if ``log.message.format.version`` is 0.10.
 
-Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 0.8.2 ``OffsetManager.scala``.
+Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 0.8.2 ``OffsetManager.scala``; versions 2
+and 3: 2.3 ``GroupMetadataManager.scala``.
 """
 
 from __future__ import annotations
@@ -51,36 +54,45 @@ KEY = Struct(
     doc="the key of a message in __consumer_offsets",
 )
 
+LAST_VERSION = 3
+"""The last version of both values that Kafka declares without compact fields; 4 has them."""
+KNOWN, TAIL = this.version <= LAST_VERSION, If(this.version > LAST_VERSION, unexplained()) * "all of a later version"
+
 OFFSET_VALUE = Struct(
-    "version" / int16 * "0 (0.8.2) or 1 (0.9)",
-    "offset" / If(this.version <= 1, int64),
-    "metadata" / If(this.version <= 1, string),
+    "version" / int16 * "0 (0.8.2), 1 (0.9), 2 or 3 (2.1)",
+    "offset" / If(KNOWN, int64),
+    "leader_epoch" / If(this.version == LAST_VERSION, int32) * "of the last message before the offset; -1: unknown",
+    "metadata" / If(KNOWN, string),
     "timestamp" / If(this.version == 0, Timestamp(int64)),
-    "commit_timestamp" / If(this.version == 1, Timestamp(int64)),
+    "commit_timestamp" / If((this.version >= 1) & KNOWN, Timestamp(int64)),
     "expire_timestamp" / If(this.version == 1, Timestamp(int64)) * "commit time plus retention",
+    "tail" / TAIL,
     name="OffsetValue",
     doc="a committed offset; timestamps in milliseconds",
 )
 
 GROUP_VALUE = Struct(
-    "version" / int16 * "0 (0.9, 0.10.0) or 1 (0.10.1)",
-    "protocol_type" / If(this.version <= 1, string) * "consumer, connect, ...",
-    "generation" / If(this.version <= 1, int32),
-    "protocol" / If(this.version <= 1, nullable_string) * "the assignor that the group selected",
-    "leader" / If(this.version <= 1, nullable_string) * "a member_id",
+    "version" / int16 * "0 (0.9, 0.10.0), 1 (0.10.1), 2 (2.1) or 3 (2.3)",
+    "protocol_type" / If(KNOWN, string) * "consumer, connect, ...",
+    "generation" / If(KNOWN, int32),
+    "protocol" / If(KNOWN, nullable_string) * "the assignor that the group selected",
+    "leader" / If(KNOWN, nullable_string) * "a member_id",
+    "current_state_timestamp" / If((this.version >= 2) & KNOWN, Timestamp(int64)) * "-1: unknown",
     "members"
     / If(
-        this.version <= 1,
+        KNOWN,
         array_of(
             "member_id" / string,
+            "group_instance_id" / If(this._.version == LAST_VERSION, nullable_string) * "of a static member",
             "client_id" / string,
             "client_host" / string,
-            "rebalance_timeout" / If(this._.version == 1, Duration(int32)) * "milliseconds",
+            "rebalance_timeout" / If(this._.version >= 1, Duration(int32)) * "milliseconds",
             "session_timeout" / Duration(int32) * "milliseconds",
             "subscription" / data * "kafka.consumer_subscription, if protocol_type is consumer",
             "assignment" / data * "kafka.consumer_assignment, if protocol_type is consumer",
         ),
     ),
+    "tail" / TAIL,
     name="GroupValue",
     doc="the metadata of a group",
 )

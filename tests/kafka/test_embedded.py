@@ -133,6 +133,58 @@ def test_a_record_that_does_not_decode_has_a_row_with_what_was_decoded() -> None
     assert (part["group_id"], part["topic"], "error" in part) == ("g", "t", True)
 
 
+BY_KAFKA = {
+    ("offset_value", 2): "0002 00000000000004d2 0004 6e6f7465 00000174876e8000",
+    ("offset_value", 3): "0003 00000000000004d2 00000007 0004 6e6f7465 00000174876e8000",
+    ("offset_value", 4): "0004 00000000000004d2 00000007 05 6e6f7465 00000174876e8000 00",
+    ("group_value", 2): (
+        "0002 0008 636f6e73756d6572 00000005 0005 72616e6765 0003 6d2d31 00000174876e8000 00000001 0003 6d2d31"
+        " 0001 63 0009 2f31302e302e302e31 000493e0 00002710"
+        " 0000000d 0000 00000001 0001 74 ffffffff 00000015 0000 00000001 0001 74 00000001 00000003 ffffffff"
+    ),
+    ("group_value", 3): (
+        "0003 0008 636f6e73756d6572 00000005 0005 72616e6765 0003 6d2d31 00000174876e8000 00000001 0003 6d2d31"
+        " 0001 69 0001 63 0009 2f31302e302e302e31 000493e0 00002710"
+        " 0000000d 0000 00000001 0001 74 ffffffff 00000015 0000 00000001 0001 74 00000001 00000003 ffffffff"
+    ),
+    ("group_value", 4): (
+        "0004 09 636f6e73756d6572 00000005 06 72616e6765 04 6d2d31 00000174876e8000 02 04 6d2d31"
+        " 02 69 02 63 0a 2f31302e302e302e31 000493e0 00002710"
+        " 0e 0000 00000001 0001 74 ffffffff 16 0000 00000001 0001 74 00000001 00000003 ffffffff 00 00"
+    ),
+}
+"""Values that OffsetCommitValue and GroupMetadataValue of kafka-group-coordinator 3.7.2 wrote, by layout and version."""
+
+
+@pytest.mark.parametrize(("name", "version"), BY_KAFKA)
+def test_values_of_later_brokers(name: str, version: int) -> None:
+    data = bytes.fromhex(BY_KAFKA[name, version])
+    decoded = wirekit.decode(data, f"kafka.consumer_offsets.{name}")
+    assert (decoded.error, decoded.consumed) == (None, len(data))
+    assert [gap.offset for gap in decoded.gaps] == ([2] if version == 4 else [])
+    assert wirekit.encode(decoded.schema, decoded.value) == data
+    (row,) = rows(POSITION if name == "offset_value" else GROUP, data)
+    place = {"group_id": "g"} | ({"topic": "t", "partition": 3} if name == "offset_value" else {"event": "stored"})
+    assert place.items() <= row.items()
+    if version == 4:
+        assert row.keys() - place.keys() == {"table", "error"}
+        assert row["error"] == f"{decoded.schema}: {len(data) - 2} bytes not decoded, at byte 2 (0x2)"
+    elif name == "offset_value":
+        assert decoded.value.leader_epoch == (7 if version == 3 else None)
+        assert (row["log_offset"], row["metadata"], row["commit_time"]) == (1234, "note", 1_600_000_000_000)
+    else:
+        assert decoded.value.current_state_timestamp == 1_600_000_000_000
+        assert decoded.value.members[0].group_instance_id == ("i" if version == 3 else None)
+        assert (row["generation"], row["member_id"], row["client"], row["topics"]) == (5, "m-1", "c", ["t"])
+        assert row["assignment"] == [{"topic": "t", "partition": 3}]
+
+
+def test_a_group_whose_protocol_type_does_not_decode_has_a_row() -> None:
+    (row,) = rows(GROUP, bytes.fromhex("0001 0008 636f"))
+    assert (row["event"], row["group_id"]) == ("stored", "g")
+    assert row["error"].startswith("kafka.consumer_offsets.group_value: protocol_type: needs 8 bytes, 2 available")
+
+
 JOINING = [pdu for pdu in PDUS if pdu.api == "join_group"]
 SYNCING = [pdu for pdu in PDUS if pdu.api == "sync_group"]
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
 from wirekit.decoding import decode
+from wirekit.engine import Decoded
+from wirekit.errors import plural
 from wirekit.registry import Protocol, registry
 from wirekit.tables.columns import (
     BIGINT,
@@ -285,7 +287,7 @@ class _EmbeddedRows(_RowsOf):
         self._keys = {name: f"{protocol}.{getattr(declared, name)}" for name in ("key", "value")}
 
     def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
-        """The rows of a message with this key and value; if one of them is damaged, ``error`` says why."""
+        """The rows of a message with this key and value; if one of them does not decode, ``error`` says why."""
         if key is None or (value is not None and not self._declared.value):
             return
         decoded = [decode(key, self._keys["key"])]
@@ -295,7 +297,7 @@ class _EmbeddedRows(_RowsOf):
         frames = Frames({"key": values[0], "value": values[1] if value is not None else None})
         if self.applies(frames):
             rows = list(self.rows(frames)) or [row_of(self._columns, frames, self._around_none(frames))]
-            error = next((str(each.error) for each in decoded if each.error is not None), None)
+            error = next(filter(None, map(_undecoded, decoded)), None)
             if error is not None:
                 rows = [{**row, "error": error} for row in rows]
             yield FrameRows(self._declared.table, rows, frozenset())
@@ -303,6 +305,14 @@ class _EmbeddedRows(_RowsOf):
     def _around_none(self, frames: Frames) -> list[Any]:
         """The frame, with null in place of the elements that would contain a row."""
         return [frames.value] + [None] * self._each.count(ALL)
+
+
+def _undecoded(decoded: Decoded) -> str | None:
+    """Why a value does not decode, or the first bytes in it that no field explains."""
+    if decoded.error is None and decoded.gaps:
+        gap = decoded.gaps[0]
+        return f"{decoded.schema}: {plural(gap.length, 'byte')} not decoded, at byte {gap.offset} (0x{gap.offset:x})"
+    return None if decoded.error is None else str(decoded.error)
 
 
 def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:

@@ -1446,13 +1446,16 @@ class _ConsumerOffsets_key(Fields):
 class _ConsumerOffsets_value(Fields):
     version: int
     offset: int | None
+    leader_epoch: int | None
     metadata: str | None
     timestamp: int | None
     commit_timestamp: int | None
     expire_timestamp: int | None
+    tail: bytes | None
 
 class _ConsumerOffsets_value_members(Fields):
     member_id: str
+    group_instance_id: str | None
     client_id: str
     client_host: str
     rebalance_timeout: int | None
@@ -1466,7 +1469,9 @@ class _ConsumerOffsets_value2(Fields):
     generation: int | None
     protocol: str | None
     leader: str | None
+    current_state_timestamp: int | None
     members: list[_ConsumerOffsets_value_members] | None
+    tail: bytes | None
 
 class ConsumerOffsetsKey(Fields):
     """the key of a message in __consumer_offsets"""
@@ -1483,10 +1488,12 @@ class ConsumerOffsetsOffsetValue(Fields):
 
     version: int
     offset: int | None
+    leader_epoch: int | None
     metadata: str | None
     timestamp: int | None
     commit_timestamp: int | None
     expire_timestamp: int | None
+    tail: bytes | None
 
 class ConsumerOffsetsGroupValue(Fields):
     """the metadata of a group"""
@@ -1496,7 +1503,9 @@ class ConsumerOffsetsGroupValue(Fields):
     generation: int | None
     protocol: str | None
     leader: str | None
+    current_state_timestamp: int | None
     members: list[_ConsumerOffsets_value_members] | None
+    tail: bytes | None
 
 class ConsumerSubscription(Fields):
     """the subscription that a consumer sends when it joins a group"""

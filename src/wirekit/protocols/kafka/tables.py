@@ -257,7 +257,7 @@ TABLES = Tables(
             GROUP_VALUE,
             STORED_MEMBER,
             "value.members[]",
-            IS_GROUP & (this.value.protocol_type != "consumer"),
+            First(IS_GROUP & (this.value.protocol_type != "consumer"), IS_GROUP & (this.value.version >= 0)),
         ),
         Embedded(
             "group_events",

@@ -91,14 +91,15 @@ def is_remote(name: str | os.PathLike[str]) -> bool:
 
 
 def local(name: str | os.PathLike[str]) -> str:
-    """The path of a ``file://`` URI; a path is returned unchanged.
+    """The path of a ``file:`` URI; a path is returned unchanged.
 
-    >>> local("file:///tmp/a%20b.pcap"), local("a%20b.pcap")
-    ('/tmp/a b.pcap', 'a%20b.pcap')
+    Java and Spark write such a URI with one slash.
+
+    >>> local("file:///tmp/a%20b.pcap"), local("file:/tmp/a.pcap"), local("a%20b.pcap")
+    ('/tmp/a b.pcap', '/tmp/a.pcap', 'a%20b.pcap')
     """
     text = os.fspath(name)
-    match = _URI.match(text)
-    if match is None or match[1].lower() != "file":
+    if not text.lower().startswith("file:/"):
         return text
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):

@@ -216,6 +216,26 @@ def test_a_named_file_that_gives_no_row_of_any_kind_is_refused(tmp_path: Path) -
     assert read(path=str(path), table="quarantine")
 
 
+def test_an_empty_file_is_refused_and_a_capture_without_packets_is_an_empty_table(tmp_path: Path) -> None:
+    """As by ``wirekit.read`` and by all commands. A file that a stream reads may grow."""
+    from wirekit.spark.source import CaptureReader, source_schema
+
+    empty, header = tmp_path / "empty.pcap", tmp_path / "header.pcap"
+    empty.touch()
+    header.write_bytes(PULSAR.read_bytes()[:24])
+    for path in (str(empty), empty.as_uri(), f"file:{empty}"):
+        for table in ("calls", "packets"):
+            with pytest.raises(Misuse, match=r"empty\.pcap is neither a capture nor a log segment; the file is empty"):
+                read(path=path, table=table)
+        with pytest.raises(Misuse, match="the file is empty"):
+            wirekit.read(path, "calls")
+        (file,) = CaptureReader(source_schema({}), {"path": path}).files(may_grow=True)
+        assert file.name == str(empty)
+    for path in (str(header), header.as_uri(), f"file:{header}"):
+        assert not read(path=path, table="calls")
+        assert wirekit.read(path, "calls").read_all().num_rows == 0
+
+
 def test_a_file_of_a_lake_is_refused_with_what_reads_it(tmp_path: Path) -> None:
     serial.run(Job(find_inputs([PULSAR])), tmp_path / "lake")
     (part,) = (tmp_path / "lake" / "calls").iterdir()

@@ -63,7 +63,7 @@ from wirekit.pipeline.roads import by_columns, is_compressed
 from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
-from wirekit.storage import is_remote, open_binary
+from wirekit.storage import is_remote, local, open_binary
 from wirekit.stored import Part
 from wirekit.tables.columns import PACKETS, QUARANTINE
 from wirekit.values import shown, whole_number
@@ -191,8 +191,11 @@ class CaptureReader(DataSourceReader):
             raise Misuse(f"{files[0].name} has no table {self._table}: files that brokers store have {tables}")
         return inputs
 
-    def files(self) -> tuple[Input, ...]:
+    def files(self, *, may_grow: bool = False) -> tuple[Input, ...]:
         """All files that the paths name.
+
+        Args:
+            may_grow: whether to accept files that are too short to tell.
 
         Raises:
             NothingToReadError: the paths name no file.
@@ -202,7 +205,8 @@ class CaptureReader(DataSourceReader):
         if plain:
             inputs = find_inputs(plain, separate=self._separate)
             if self._table != QUARANTINE.name:
-                _refuse_others(each for each in inputs if each.kind == CAPTURE and each.name in plain)
+                names = {each if is_remote(each) else local(each) for each in plain}
+                _refuse_others((each for each in inputs if each.kind == CAPTURE and each.name in names), may_grow)
             return inputs
         return joined_inputs(path for path in self._paths if not isinstance(path, str))
 
@@ -292,13 +296,13 @@ class CaptureReader(DataSourceReader):
         return {*self._schema.names, *(() if where is None else columns_of(where, READABLE[self._table].schema))}
 
 
-def _refuse_others(files: Iterable[Input]) -> None:
+def _refuse_others(files: Iterable[Input], may_grow: bool) -> None:
     """Refuses files that would give no row."""
     for each in files:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
-        if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
-            advice = tables_around(each.name) or use_of(each.path)
+        if not (may_grow and len(head) < HEAD) and packing_of(head) is None and not is_capture(head):
+            advice = (tables_around(each.name) or use_of(each.path)) if head else "the file is empty"
             raise Misuse(f"{each.name} is neither a capture nor a log segment; {advice}")
 
 

@@ -267,7 +267,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _complete(self) -> list[Input]:
         """The files that are complete now."""
         try:
-            self._present = self._reader.of_table(self._reader.files())
+            self._present = self._reader.of_table(self._reader.files(may_grow=True))
         except NothingToReadError:
             self._present = ()
         complete = self._settling.complete(self._present)

@@ -368,7 +368,7 @@ def choosing(node: ir.Node) -> Iterator[Expression]:
     return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
 
 
-def whole_number(code: Code, value: str) -> str:
+def integer_variable(code: Code, value: str) -> str:
     """A new variable with the value of a size or count as an integer: a symbol or flag counts as its number."""
     variable = code.let("n", value)
     code.add_line(f"if {variable}.__class__ is not int:")

@@ -19,7 +19,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import State, Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import REASONS, Scope, Unusual, by_name, field_of, is_large, units, whole_number
+from wirekit.compiler.source import REASONS, Scope, Unusual, by_name, field_of, integer_variable, is_large, units
 from wirekit.values import Symbol
 from wirekit.wire.blobs import is_decimal
 from wirekit.wire.compressed import Opened
@@ -151,7 +151,7 @@ class Builder(Structures):
             self._unless_null(code, node.null, count, x, lambda: self._elements(code, node, x, scope, count))
             return
         if count is not None:
-            number = whole_number(code, self._expression(count, scope))
+            number = integer_variable(code, self._expression(count, scope))
             code.add_line(f"if len({x}) != {number}: raise Unusual")
         self._elements(code, node, x, scope)
 
@@ -268,7 +268,7 @@ class Builder(Structures):
                 code.add_line(f"if len({data}) != {size}: raise Unusual")
                 code.add(f"{size}s", size, data)
             case length:
-                number = whole_number(code, self._expression(length, scope))
+                number = integer_variable(code, self._expression(length, scope))
                 code.add_line(f"if {number} < 0: raise Unusual")
                 if node.filler:
                     code.append(f"{data} if len({data}) == {number} else S.zeros({number})")

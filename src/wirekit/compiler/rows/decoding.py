@@ -27,7 +27,7 @@ from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import is_large, units, whole_number
+from wirekit.compiler.source import integer_variable, is_large, units
 from wirekit.wire.blobs import is_decimal
 
 
@@ -182,7 +182,7 @@ class Decoder(Structures, Lists):
             return self._prefixed(code, node, node.length, value, path, kind)
         start, end = code.here(), path.limit
         if node.length is not None:
-            size, end = whole_number(code, self._expression(node.length, path.scope)), code.fresh("p")
+            size, end = integer_variable(code, self._expression(node.length, path.scope)), code.fresh("p")
             code.add_line(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
         self._content(code, node, value, end, path)

@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.costs import cost, grows
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.source import whole_number
+from wirekit.compiler.source import integer_variable
 
 
 class Lists(Numbers):
@@ -25,7 +25,7 @@ class Lists(Numbers):
         if isinstance(node.count, ir.Number):
             count = self._number(code, node.count, path.to("$count"), "count")
         else:
-            count = whole_number(code, self._expression(node.count, path.scope))
+            count = integer_variable(code, self._expression(node.count, path.scope))
         with self._unless_null(code, count, node.null, items, path):
             self._counted(code, node, items, count, path)
         return items

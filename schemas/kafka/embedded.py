@@ -1,11 +1,11 @@
 """What groups keep in byte fields of requests and in the topic ``__consumer_offsets``.
 
 Readers take a subscription or assignment of a version that they don't know as the last one they do, with a tail.
-They refuse such a value of ``__consumer_offsets``. Brokers from 2.1 on write versions 2 and 3, also in messages of magic
-1 if ``log.message.format.version`` is 0.10.
+They refuse such a value of ``__consumer_offsets``. Brokers from 2.1 on write versions 2 and 3 of these, also in
+messages of magic 1 if ``log.message.format.version`` is 0.10.
 
-Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 0.8.2 ``OffsetManager.scala``; versions 2
-and 3: 2.3 ``GroupMetadataManager.scala``.
+Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 0.8.2 ``OffsetManager.scala``; 2.3
+``GroupMetadataManager.scala`` for versions 2 and 3.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ KEY = Struct(
 
 LAST_VERSION = 3
 """The last version of both values that Kafka declares without compact fields; 4 has them."""
-KNOWN, TAIL = this.version <= LAST_VERSION, If(this.version > LAST_VERSION, unexplained()) * "all of a later version"
+KNOWN = this.version <= LAST_VERSION
+TAIL = If(this.version > LAST_VERSION, unexplained())
 
 OFFSET_VALUE = Struct(
     "version" / int16 * "0 (0.8.2), 1 (0.9), 2 or 3 (2.1)",
@@ -66,7 +67,7 @@ OFFSET_VALUE = Struct(
     "timestamp" / If(this.version == 0, Timestamp(int64)),
     "commit_timestamp" / If((this.version >= 1) & KNOWN, Timestamp(int64)),
     "expire_timestamp" / If(this.version == 1, Timestamp(int64)) * "commit time plus retention",
-    "tail" / TAIL,
+    "tail" / TAIL * "all of a later version",
     name="OffsetValue",
     doc="a committed offset; timestamps in milliseconds",
 )
@@ -92,7 +93,7 @@ GROUP_VALUE = Struct(
             "assignment" / data * "kafka.consumer_assignment, if protocol_type is consumer",
         ),
     ),
-    "tail" / TAIL,
+    "tail" / TAIL * "all of a later version",
     name="GroupValue",
     doc="the metadata of a group",
 )

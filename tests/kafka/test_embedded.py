@@ -153,7 +153,7 @@ BY_KAFKA = {
         " 0e 0000 00000001 0001 74 ffffffff 16 0000 00000001 0001 74 00000001 00000003 ffffffff 00 00"
     ),
 }
-"""Values that OffsetCommitValue and GroupMetadataValue of kafka-group-coordinator 3.7.2 wrote, by layout and version."""
+"""Values that the classes OffsetCommitValue and GroupMetadataValue of Kafka 3.7.2 wrote, by layout and version."""
 
 
 @pytest.mark.parametrize(("name", "version"), BY_KAFKA)

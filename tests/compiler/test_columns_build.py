@@ -335,7 +335,7 @@ def test_the_first_number_of_a_shared_name_is_built() -> None:
 def test_digits_that_the_field_cannot_hold_are_refused(number: str) -> None:
     with own(Struct("n" / Symbols(uint64, SymbolTable("one", {1: "A"})))) as key:
         batch = pa.RecordBatch.from_pydict({"n": ["A", number]})
-        with pytest.raises(Misuse, match=rf"row 1: n: {number[:20]} is not a uint64"):
+        with pytest.raises(Misuse, match=rf"row 1: n: {number[:20]} does not fit uint64"):
             wirekit.build_columns(key, batch)
 
 
@@ -398,12 +398,12 @@ def test_slices_build_exactly_their_rows() -> None:
     [
         ({"colour": [1, None]}, "row 1: colour: is null"),
         ({"colour": [1, 3]}, "row 1: colour: expected one of colour"),
-        ({"colour": [1, 1 << 40]}, "row 1: colour: 1099511627776 is not a int32"),
+        ({"colour": [1, 1 << 40]}, "row 1: colour: 1099511627776 does not fit int32"),
         ({"colour": ["RED", "PINK"]}, "row 1: colour: 'PINK' is not a name of colour"),
         ({"colour": [1.5, 2.5]}, "the column colour is double; give it as names or integers"),
         ({"name": ["a", None]}, "row 1: name: is null"),
         ({"name": ["a", "x" * 128]}, "row 1: name: expected at most 127 bytes"),
-        ({"name": [b"a", b"\xff"]}, "row 1: name: .* is not a string"),
+        ({"name": [b"a", b"\xff"]}, "row 1: name: .* does not fit string"),
         ({"name": [["a"], ["b"]]}, "the column name is list<.*give it as binary or string"),
         ({"name": ["a", "x" * 120]}, "row 1: size: the covered fields have more than 127 bytes"),
         ({"valid": ["yes", "no"]}, "the column valid is string; give it as bool"),

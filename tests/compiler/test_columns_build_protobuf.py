@@ -143,7 +143,7 @@ def test_the_payload_size_is_computed(sizes: list[int | None] | None) -> None:
             "row 0: metadata.properties.value: has another length than the other columns of metadata.properties",
         ),
         ({"metadata.properties.key": ["a", "b"]}, "metadata.properties.key is string; give it as a list"),
-        ({"metadata.partition_key": [b"a", b"\xff"]}, "row 1: metadata.partition_key: .* is not a string"),
+        ({"metadata.partition_key": [b"a", b"\xff"]}, "row 1: metadata.partition_key: .* does not fit string"),
         ({"metadata.ok": [True, False]}, "row 1: metadata: it was not complete"),
         ({"metadata.nothing": [1, 2]}, "has no column 'metadata.nothing'"),
     ],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import wirekit
 from tests.own import own
 from wirekit.compiler.columns import scan
+from wirekit.compiler.columns.json_lines import lines
 from wirekit.wire import Node, String, Struct, int8, int16, int32
 
 SET = "kafka.message_set"
@@ -46,3 +48,12 @@ def test_fields_behind_one_of_any_size_are_not_read_past_the_end(behind: Node) -
         for size in range(1, len(data)):
             batch, errors = scan(key, data[:size])
             assert (batch.num_rows, errors["kind"].to_pylist()) == (0, ["short"]), size
+
+
+def test_a_column_that_a_batch_lacks_is_refused_with_names_near_to_it() -> None:
+    batch = pa.RecordBatch.from_pydict({name: [1] for name in ("offset", *map(str, range(30)))})
+    for read in (lambda name: wirekit.rows(batch, [name]), lambda name: list(lines(batch, [name], {}))):
+        with pytest.raises(wirekit.Misuse, match=r"^the batch has no column 'ofset'; did you mean offset\?$"):
+            read("ofset")
+        with pytest.raises(wirekit.Misuse, match=r"has no column 'zzz'; it has offset, 0, 1, .*, 18 and 11 more$"):
+            read("zzz")

@@ -107,7 +107,7 @@ def test_any_unit_and_zone_is_built_from(kind: pa.DataType, codec: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (pa.timestamp("us", "UTC"), r"row 1: message\.timestamp: 1500 us is not a timestamp\[ms"),
+        (pa.timestamp("us", "UTC"), r"row 1: message\.timestamp: 1500 us does not fit timestamp\[ms"),
         (pa.timestamp("ms"), r"message\.timestamp is timestamp\[ms\], without a time zone"),
         (pa.date64(), r"message\.timestamp is date64.*give it as timestamp\[ms, tz=UTC\] or int64"),
     ],

@@ -169,7 +169,7 @@ def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: R
         row = next(row for row in range(len(array)) if _fitted(array[row : row + 1], kind) is None)
         is_time = pa.types.is_timestamp(array.type)  # for which Python may have no date
         shown = f"{array.view(pa.int64())[row]} {array.type.unit}" if is_time else str(array[row])
-        raise Misuse(f"{key}: {place(first, row, column.path)}: {shown} is not a {kind}")
+        raise Misuse(f"{key}: {place(first, row, column.path)}: {shown} does not fit {kind}")
     return cast
 
 
@@ -196,7 +196,7 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
         is_number = name.removeprefix("-").isdecimal()
         number = number_by_name.get(name, int(name) if is_number and len(name) <= DIGITS else None)
         if number is None or not bounds.min <= number <= bounds.max:
-            text = f"{name[:DIGITS]} is not a {kind}"
+            text = f"{name[:DIGITS]} does not fit {kind}"
             if not is_number and name not in number_by_name:
                 near = (
                     difflib.get_close_matches(name.upper(), number_by_name)

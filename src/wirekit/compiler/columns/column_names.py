@@ -52,12 +52,16 @@ def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.Record
 
 def unknown(key: str, name: str, columnar: Columnar) -> Misuse:
     """The error for a column that a layout does not have."""
-    column_names = names(columnar)
-    near = difflib.get_close_matches(name, column_names, n=3, cutoff=0.4)
+    return no_column(key, name, sorted(names(columnar)))
+
+
+def no_column(owner: str, name: str, column_names: Sequence[str]) -> Misuse:
+    """The error for a column that a layout or a batch does not have."""
+    near = difflib.get_close_matches(str(name), column_names, n=3, cutoff=0.4)
     if near:
-        return Misuse(f"{key} has no column {name!r}; did you mean {', '.join(near)}?")
+        return Misuse(f"{owner} has no column {name!r}; did you mean {', '.join(near)}?")
     more = f" and {len(column_names) - MOST_NAMES:,} more" if len(column_names) > MOST_NAMES else ""
-    return Misuse(f"{key} has no column {name!r}; it has {', '.join(sorted(column_names)[:MOST_NAMES])}{more}")
+    return Misuse(f"{owner} has no column {name!r}; it has {', '.join(column_names[:MOST_NAMES]) or 'none'}{more}")
 
 
 @cache

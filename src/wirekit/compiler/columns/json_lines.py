@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.compiler.columns.column_names import no_column
 from wirekit.compiler.columns.run import byte_strings
 from wirekit.errors import Misuse
 from wirekit.values import CONTROLS, json_text, to_json
@@ -95,7 +96,7 @@ def _joined(batch: pa.RecordBatch, fields: Sequence[str], fixed: Mapping[str, An
             texts[-1] += json_text(to_json(fixed[name]))
             continue
         if name not in batch.schema.names:
-            raise Misuse(f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}")
+            raise no_column("the batch", name, batch.schema.names)
         column, quote = _shown(name, batch[name]), ""
         if pa.types.is_dictionary(batch[name].type) or _is_bytes(batch[name].type) or _is_text(batch[name].type):
             quote = '"'

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wirekit.compiler.columns.column_names import no_column
 from wirekit.compiler.columns.meanings import counted
 from wirekit.errors import Misuse
 
@@ -51,9 +52,10 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
         raise Misuse(f"fields must be a list of columns, not {fields!r}")
     fields = [name for name in names if not name.startswith("@")] if fields is None else list(fields)
     for name in fields:
-        if names.count(name) != 1:
-            count = f"{names.count(name)} columns" if name in names else "no column"
-            raise Misuse(f"the batch has {count} {name!r}; it has {', '.join(names) or 'none'}")
+        if name not in names:
+            raise no_column("the batch", name, names)
+        if names.count(name) > 1:
+            raise Misuse(f"the batch has {names.count(name)} columns {name!r}")
     return chain.from_iterable(_chunks(batch.select(fields), row_type(tuple(fields))))
 
 

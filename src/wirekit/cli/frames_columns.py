@@ -81,13 +81,12 @@ class FrameWindows(Windows[str]):
             printed = place
         self._print(lines)
 
-    def _print(self, lines: Iterator[str | None]) -> None:
+    def _print(self, lines: Iterator[str]) -> None:
         for line in lines:
-            if line is not None:
-                print_line(line)
-                self.shown += 1
+            print_line(line)
+            self.shown += 1
 
-    def _lines(self, rows: pa.Table) -> Iterator[str | None]:
+    def _lines(self, rows: pa.Table) -> Iterator[str]:
         parts, frames = np.asarray(rows["part"]), np.asarray(rows["frame"])
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
         for begin, end in pairwise(bounds.tolist()):
@@ -122,9 +121,8 @@ class FrameLines(Assembly):
         self._alone = headed[index.kind] | headed[request_kind] | (self.facts.numbered & (index.number < 0))
         self._contextual = contextual[index.kind]
         self.wanted = np.ones(index.kind.size, bool) if selected is None else selected.among(self)
-        # The reason why such a frame is unexpected is known once it is decoded.
-        perhaps = self._alone if selected is not None and selected.selection.errors else np.zeros_like(self._alone)
-        self._matching = self.frames[(self.wanted | perhaps)[self.frames]]
+        # A plain connection has no frame that is wrong for another reason than its errors and checks.
+        self._matching = self.frames[self.wanted[self.frames]]
 
     def batches(self) -> Iterator[Batch]:
         """The frames, in any order."""
@@ -132,12 +130,12 @@ class FrameLines(Assembly):
         columns = self.index.time[frames], np.full(frames.size, self._part), frames
         yield "frames", pa.record_batch([pa.array(column) for column in columns], ROWS)
 
-    def lines(self, frames: NDArray[Any]) -> Iterator[str | None]:
-        """The lines of some frames, in their order; None for a frame that does not match after all."""
+    def lines(self, frames: NDArray[Any]) -> Iterator[str]:
+        """The lines of some frames, in their order."""
         for begin in range(0, frames.size, AT_ONCE):
             yield from self._lines(frames[begin : begin + AT_ONCE])
 
-    def _lines(self, frames: NDArray[Any]) -> Iterator[str | None]:
+    def _lines(self, frames: NDArray[Any]) -> Iterator[str]:
         index, facts = self.index, self.facts
         columns = (
             index.connection, index.side, index.start, index.stop, index.position, index.time, index.number,
@@ -163,8 +161,7 @@ class FrameLines(Assembly):
             if alone:
                 self._describe(frame, request, stream)
             latency_us = time_us - int(index.time[request]) if request >= 0 else None
-            matches = self.wanted[number] or frame.wrong is not None
-            yield line_of(frame, self._head(flow, side), latency_us) if matches else None
+            yield line_of(frame, self._head(flow, side), latency_us)
 
     def _describe(self, frame: Frame, request: int, stream: memoryview) -> None:
         """Adds facts that only the protocol's dialogue knows, from a conversation of the frame and its request."""

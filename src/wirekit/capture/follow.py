@@ -14,7 +14,7 @@ from typing import Any
 
 from wirekit.capture import tcp
 from wirekit.capture.files import NO_TIME_US
-from wirekit.capture.links import Choice, Item, Link, Missing
+from wirekit.capture.links import Choice, Item, Link, Missing, connection_name
 from wirekit.conversation import OTHER_SIDES, Conversation, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.joined import RECOGNISE_WITHIN, Prospects, recognise_begun, recognise_joined, recognise_piece
 from wirekit.conversation.recognition import UNRECOGNISED, Recognised
@@ -327,7 +327,7 @@ class Follower:
         other = OTHER_SIDES
         link = self.link
         link.client, link.server = link.server, link.client
-        link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
+        link.name = connection_name(link.client, link.server, link.ordinal)
         counts, link._bytes = link._bytes or {}, None
         for (side, kind), size in counts.items():
             link.count(other[side], kind, size)
@@ -463,7 +463,7 @@ class Flow:
 def _link(event: tcp.Opened, ordinal: int, choice: Choice) -> Link:
     """A new connection, and its number among those between its addresses."""
     _, client, server, time_us, known_start = event
-    name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
+    name, protocol = connection_name(client, server, ordinal), choice.of(client, server)
     return Link(name, client, server, time_us, known_start, time_us, protocol)
 
 

@@ -42,6 +42,15 @@ class Choice:
         return ""
 
 
+def connection_name(client: str, server: str, ordinal: int) -> str:
+    """The name of a connection; ``ordinal`` numbers those between these two addresses from 0.
+
+    >>> connection_name("10.0.0.1:40000", "10.0.0.2:9092", 0)
+    '10.0.0.1:40000>10.0.0.2:9092#0'
+    """
+    return f"{client}>{server}#{ordinal}"
+
+
 _FATES: dict[tuple[str, str], tuple[str, str]] = {}
 """The keys of ``Link`` counts, each once: Python's collector does not go through a dictionary of numbers by these."""
 
@@ -51,7 +60,7 @@ class Link:
     """One TCP connection of a capture.
 
     Attributes:
-        name: ``client>server#n``, where n numbers the connections between these two addresses from 0.
+        name: as ``connection_name`` gives it.
         client, server: addresses with ports.
         opened_us, closed_us: capture times, microseconds since the epoch; ``NO_TIME_US`` if the capture has none.
         known_start: whether its handshake was captured.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.links import Choice, Item, Link, connection_name
 from wirekit.cli.common import print_line
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_lines import frame_line, line_head, line_of
@@ -178,7 +178,7 @@ class FrameLines(Assembly):
         head = self._heads.get((flow, side))
         if head is None:
             client, server = (self._address(int(ends[flow])) for ends in (self.streams.client, self.streams.server))
-            name = f"{client}>{server}#{self._ordinals[flow]}"
+            name = connection_name(client, server, int(self._ordinals[flow]))
             sender, receiver = (server, client) if side else (client, server)
             head = self._heads[flow, side] = line_head(self.file, name, sender, receiver)
         return head

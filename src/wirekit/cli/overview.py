@@ -12,6 +12,7 @@ from sys import intern
 from typing import Any, TypeVar
 
 from wirekit.capture.endpoints import endpoint
+from wirekit.capture.links import connection_name
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import plural
@@ -226,14 +227,14 @@ class Overview:
         client, server = (endpoint(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES)
         connection = row["call_id"].partition("-")[0]
         ids = ((each, connection_id(self.file, client, server, each)) for each in range(MOST_ORDINALS))
-        ordinal = next((f"#{each}" for each, other in ids if other == connection), "")
+        ordinal = next((each for each, other in ids if other == connection), None)
         return {
             "latency_ms": row["latency_us"] / 1000,
             "protocol": row["protocol"],
             "api": row["api"],
             "version": row["version"],
             "frame": row["frame"],
-            "connection": f"{client}>{server}{ordinal}",
+            "connection": f"{client}>{server}" if ordinal is None else connection_name(client, server, ordinal),
             "topic": row["topic"],
             "topics": row["topics"],
             "client": row["client"],

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import host_and_port
+from wirekit.capture.links import connection_name
 from wirekit.conversation import Message
 from wirekit.pipeline.flows import check_row
 from wirekit.pipeline.ids import connection_id
@@ -231,7 +232,7 @@ class Assembly:
     def names(self) -> list[str]:
         """The names of the connections of ``flows``."""
         ordinals = self._ordinals[self.flows].tolist()
-        return [f"{client}>{server}#{ordinal}" for client, server, ordinal in zip(*self.ends, ordinals, strict=True)]
+        return list(map(connection_name, *self.ends, ordinals))
 
     @cached_property
     def _connection_ids(self) -> pa.Array:

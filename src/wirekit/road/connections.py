@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import endpoint
 from wirekit.capture.follow import Flow, Follower
-from wirekit.capture.links import Choice, Link
+from wirekit.capture.links import Choice, Link, connection_name
 from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
 from wirekit.conversation import Conversation
 from wirekit.conversation.joined import recognise_joined
@@ -133,7 +133,7 @@ class Connections:
         if not states.reported[tracked.row] or row["ordinal"] != states.count[tracked.row] - 1:
             return False
         client, server = ends
-        name = f"{client}>{server}#{row['ordinal']}"
+        name = connection_name(client, server, row["ordinal"])
         opened_us, closed = (_NO_TIME if row[each] is None else row[each] for each in ("opened", "closed"))
         link = Link(name, client, server, opened_us, row["known_start"], closed, row["protocol"], row["reason"])
         for side in SIDES:

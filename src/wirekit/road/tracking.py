@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.capture.follow import Follower
-from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.links import Choice, Item, Link, connection_name
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
 from wirekit.conversation import Skipped
 from wirekit.conversation.following import MOST_OVERDUE
@@ -100,7 +100,7 @@ class Tracking:
     def _link(self, row: int, protocol: str) -> Link:
         """The link of a flow's latest connection."""
         states, (client, server) = self.states, self._texts(row)
-        name, opened_us = f"{client}>{server}#{states.count[row] - 1}", int(states.opened[row])
+        name, opened_us = connection_name(client, server, int(states.count[row]) - 1), int(states.opened[row])
         return Link(name, client, server, opened_us, bool(states.known[row]), opened_us, protocol)
 
     def _texts(self, row: int) -> list[str]:
@@ -126,7 +126,8 @@ class Tracking:
                 states, row = self.states, tracked.row
                 states.reported[row] = False
                 _, client, server, time_us, known_start = event
-                name, protocol = f"{client}>{server}#{states.count[row]}", self._choice.of(client, server)
+                name = connection_name(client, server, int(states.count[row]))
+                protocol = self._choice.of(client, server)
                 tracked.link = Link(name, client, server, time_us, known_start, time_us, protocol)
                 tracked.follower = None
                 states.count[row] += 1

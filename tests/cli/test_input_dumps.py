@@ -316,3 +316,13 @@ def test_a_gap_after_8_bytes_of_a_dump_with_colons(data: bytes) -> None:
         for number, row in enumerate(rows)
     ]
     assert read_input("\n".join(lines).encode()).data == data
+
+
+@pytest.mark.parametrize("data", [b"7v7_\xaad\xc9", b"d\xe0", b"fb2ccccfeb2|e", b" beef de ad 12"])
+def test_one_line_of_hexyl_without_borders_ends_before_its_text(data: bytes) -> None:
+    """Its text has no mark; no offset of a next line tells how many bytes it has."""
+    shown = "".join(chr(byte) if byte < 128 else "×" for byte in data)
+    panels = (data[:8].hex(" "), data[8:].hex(" "), shown[:8], shown[8:])
+    line = " 00000000  {:23}   {:23}  {:8} {:8} ".format(*panels)
+    for text in (line, line.rstrip()):
+        assert read_input(f"{text}\n".encode()).data == data

@@ -21,6 +21,9 @@ _PANELS = re.compile(  # of hexyl: an offset, eight bytes in each panel, text
     r"(?:[^\n]{8}[┊│|]){1,8}[ \t]*$",
     re.MULTILINE,
 )
+_BARE_PANELS = re.compile(  # of hexyl --border none
+    r"^(?P<bytes> ?[0-9a-f]{8}  (?:[0-9a-f]{2} | {3}){8}  (?:[0-9a-f]{2} | {3}){8}) [^\n]{1,18}$", re.MULTILINE
+)
 _PANEL_FRAME = re.compile(r"^[^\n│]{0,200}?[┌└+][─┬┴┐┘+-]{20,}[ \t]*$", re.MULTILINE)
 _BORDERS = str.maketrans("┊│|", "   ")
 _DASHED = re.compile(  # of OpenSSL's BIO_dump
@@ -70,6 +73,7 @@ def clean(text: str) -> str:
 
 
 def _without_panels(text: str) -> str:
+    text = _BARE_PANELS.sub(lambda line: line["bytes"].ljust(len(line[0])), text)
     bare = _PANELS.sub(lambda line: f" {line['offset']} {line['words'].translate(_BORDERS)}".ljust(len(line[0])), text)
     return text if bare == text else blank(_PANEL_FRAME, bare)
 

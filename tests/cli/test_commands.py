@@ -124,6 +124,26 @@ def test_closed_pipe_has_status_0(command: str, fixtures: Path) -> None:
     assert (completed.stdout, completed.stderr) == ("0\n", "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("command", ["--version", "schemas kafka", "decode kafka.request --hex 000000"])
+def test_output_on_a_full_disk(command: str) -> None:
+    with open("/dev/full", "w") as full:
+        arguments = [sys.executable, "-m", "wirekit", *command.split()]
+        completed = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.endswith("wirekit: No space left on device\n")
+
+
+def test_a_closed_pipe_keeps_the_status_of_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = [sys.executable, "-m", "wirekit", "decode", "kafka.request", "--hex", "000000"]
+    completed = subprocess.run(arguments, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert completed.returncode == 1
+    assert completed.stderr == "wirekit: kafka.request: size: needs 4 bytes, 3 available, at byte 0 (0x0)\n"
+
+
 def test_closed_standard_output(fixtures: Path) -> None:
     script = f"{sys.executable} -m wirekit frames {fixtures}/pcap/pulsar-batch.pcap >&-"
     completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
@@ -156,6 +176,7 @@ def test_output_that_a_full_disk_cuts_is_an_error(
     """The limit on the size of files stands for the disk: the kernel writes a part, and refuses the next byte."""
     room = 4096
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python keeps a cut .pyc, and fails on it from then on
     arguments = {
         "schemas": ("schemas", "kafka", "--output", "lua"),
         "decode": ("decode", "kafka.log_segment", str(fixtures / "kafka" / "disk" / "0.10.2.2-t-snappy-0.log")),

@@ -145,11 +145,20 @@ def _prepare_streams() -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
-    """The exit status."""
+    """The exit status, after all output is written."""
+    status = 0
+    try:
+        status = _invoke(arguments)
+        sys.stdout.flush()
+    except OSError as error:
+        return _broken(error) or status
+    return status
+
+
+def _invoke(arguments: list[str] | None) -> int:
     try:
         with group.make_context("wirekit", sys.argv[1:] if arguments is None else arguments) as context:
             status = group.invoke(context)
-        sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -164,15 +173,16 @@ def _run(arguments: list[str] | None) -> int:
     except WirekitError as error:
         say(str(error))
         return 1
-    except OSError as error:
-        return _broken(error)
     return status if isinstance(status, int) else 0
 
 
 def _broken(error: OSError) -> int:
     """The exit status: 0 if the reader closed the pipe, 1 for a file that cannot be read."""
-    if isinstance(error, BrokenPipeError):
+    try:
+        sys.stdout.flush()
+    except OSError:  # drops output that would fail again when the process ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
         return 0
     name = "" if error.filename is None else f"{error.filename or repr('')}: "
     say(f"{name}{error.strerror}")

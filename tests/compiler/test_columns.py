@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -97,6 +98,13 @@ def test_any_contiguous_buffer_will_do() -> None:
         wirekit.columns("kafka.message_set", memoryview(data)[::2])
     with pytest.raises(Misuse, match="not str"):
         wirekit.columns("kafka.message_set", "text")
+
+
+def test_arrays_without_bytes_of_their_own_are_refused() -> None:
+    """An array of objects has pointers, an array of dates no buffer."""
+    for array in (np.array([bytes(28)], object), np.zeros(2, "M8[s]")):
+        with pytest.raises(Misuse, match="columns reads bytes, not"):
+            wirekit.columns("kafka.message_set", array)
 
 
 def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,8 +103,10 @@ def as_array(buffer: Any) -> NDArray[Any]:
     """A buffer of any type as a read-only array of bytes."""
     try:
         view = memoryview(buffer)
-    except TypeError:
+    except (TypeError, ValueError):  # such as an array of dates
         raise Misuse(f"columns reads bytes, not {type(buffer).__name__}") from None
+    if view.format == "O":
+        raise Misuse("columns reads bytes, not an array of objects; join byte strings with b''.join")
     if not view.c_contiguous:
         raise Misuse("columns reads contiguous bytes; copy the buffer with bytes()")
     data = np.frombuffer(view.cast("B") if view.nbytes else b"", np.uint8)

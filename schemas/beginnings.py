@@ -2,7 +2,8 @@
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt; TLS records, RFC 8446 §5.1;
 HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2; Parquet, https://parquet.apache.org/docs/file-format/;
-tar, POSIX.1-2017 pax; zip, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT.
+tar, POSIX.1-2017 pax; zip, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT; snoop, RFC 1761; other
+captures, Wireshark's ``wiretap/libpcap.c`` and ``wiretap/netmon.c``.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ BEGINNINGS = (
         advice="if this is a broker's port, a web or gRPC client connects to it by mistake",
     ),
     Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
+    Beginning(
+        "a capture of another format",  # of libpcap: modified by A. Kuznetsov, and of Ixia
+        tuple(bytes.fromhex(magic) for magic in ("a1b2cd34", "34cdb2a1", "1c0001ac", "ac01001c"))
+        + (b"snoop\0\0\0", b"GMBU", b"RTSS"),
+        advice="`editcap FILE OUT.pcapng` converts it",
+    ),
     Beginning("a Parquet file", (b"PAR1",), advice="`wirekit sql` reads the directory that `wirekit pipeline` wrote"),
     Beginning("a tar archive", (b"ustar",), advice="extract it, and pass the files in it", offset=257),
     Beginning("a zip archive", (b"PK\3\4",), advice="extract it, and pass the files in it"),

@@ -79,6 +79,7 @@ class TestPackets:
             ([option(14, -1)], 1_000_000, 0),
             ([option(9, {"exponent": 0}), option(14, 5)], 1, 6_000_000_000),
             ([option(14, "0102")], 1, 1000),
+            ([option(9, {"exponent": 9}), option(0, ""), option(14, 5)], 1, 1),
         ],
     )
     @pytest.mark.parametrize("order", ORDERS)
@@ -341,6 +342,11 @@ class TestFormats:
     def test_a_file_of_a_known_format_is_named_with_advice(self, write: Write) -> None:
         with pytest.raises(Wrong, match=r"found a Parquet file, at byte 0 \(0x0\); `wirekit sql` reads the directory"):
             open_capture(write(b"PAR1" + bytes(100)))
+
+    @pytest.mark.parametrize("magic", [b"\x34\xcd\xb2\xa1", b"\xa1\xb2\xcd\x34", b"snoop\0\0\0", b"GMBU"])
+    def test_a_capture_of_another_format_is_named_with_a_converter(self, write: Write, magic: bytes) -> None:
+        with pytest.raises(Wrong, match=r"found a capture of another format, .* `editcap FILE OUT.pcapng` converts it"):
+            open_capture(write(magic + bytes(100)))
 
     @pytest.mark.parametrize("data", [b"", b"\n", b"\xa1\xb2\xc3"])
     def test_a_file_of_next_to_nothing(self, write: Write, data: bytes) -> None:

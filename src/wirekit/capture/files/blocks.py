@@ -9,6 +9,7 @@ not depend on the length that a damaged block announces.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from wirekit.capture.files.items import Interface, Packet
@@ -176,10 +177,11 @@ class PcapngWalk(Walk):
 
 
 def described(body: Record | None) -> Interface:
-    """The facts of an interface description; invalid options are ignored."""
+    """The facts of an interface description; invalid options, and those after the end of options, are ignored."""
     if body is None or "link_type" not in body:
         return Interface(_UNKNOWN)
-    options = {int(each.code): each.get("value") for each in reversed(body.get("options", ())) if "code" in each}
+    valid = takewhile(lambda each: each.get("code", 0) != pcapng.END_OF_OPTIONS, body.get("options", ()))
+    options = {int(each.code): each.get("value") for each in reversed([*valid])}
     interface = Interface(int(body.link_type), body.get("snap_length", 0), name=options.get(pcapng.IF_NAME, ""))
     resolution, shift = options.get(pcapng.IF_TSRESOL), options.get(pcapng.IF_TSOFFSET)
     if isinstance(resolution, Record):

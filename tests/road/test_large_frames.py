@@ -128,10 +128,19 @@ def test_a_first_packet_that_is_lost(kind: str, tmp_path: Path) -> None:
     assert follow(write(tmp_path / "lost.pcap", remaining)) == len(frames) - lost
 
 
-def test_a_connection_through_a_proxy(tmp_path: Path) -> None:
-    question, answered = b"CONNECT broker:9092 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"
-    frames = turns("produce", SEGMENT * 3)
-    path = capture(tmp_path / "proxy.pcap", (0, question), (1, answered), *pieces(frames))
+CONNECT = ((0, b"CONNECT broker:9092 HTTP/1.1\r\n\r\n"), (1, b"HTTP/1.1 200 OK\r\n\r\n"))
+SOCKS5 = (
+    *((0, bytes.fromhex("050100")), (1, bytes.fromhex("0500"))),
+    *((0, bytes.fromhex("050100017f0000012384")), (1, bytes.fromhex("05000001000000000000"))),
+)
+"""The first bytes may begin a frame of 84 MB."""
+
+
+@pytest.mark.parametrize("size", [40, SEGMENT * 3, RECOGNISE_WITHIN])
+@pytest.mark.parametrize("start", [CONNECT, SOCKS5], ids=["connect", "socks5"])
+def test_a_connection_through_a_proxy(start: tuple[tuple[int, bytes], ...], size: int, tmp_path: Path) -> None:
+    frames = turns("produce", size)
+    path = capture(tmp_path / "proxy.pcap", *start, *pieces(frames))
     assert follow(path) == len(frames)
 
 

@@ -252,7 +252,7 @@ class Follower:
         waiting, self._waiting, self._heads, self._prospects = self._waiting, _NONE_WAITS, {}, None
         items: list[Item] = []
         for event in waiting:
-            items += self._feed(event)
+            items += self._feed(event) if isinstance(event, tcp.Gap) else self._data(event)
         return items
 
     def _decided(self, *, last: bool) -> bool:

@@ -35,8 +35,8 @@ pytest.importorskip("numba")
 SEGMENTS = sorted((FIXTURES / "kafka" / "disk").glob("*.log"))
 BASE = f"{0:020}.log"
 HEAD = 12  # bytes of an entry in front of its message
-STRETCH = 6000  # bytes
-PLAIN = b"".join(message_set(message(b"value %d" % offset, offset=offset, magic=1)) for offset in range(10, 900))
+STRETCH = 3000  # bytes
+PLAIN = b"".join(message_set(message(b"value %d" % offset, offset=offset, magic=1)) for offset in range(10, 460))
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +234,7 @@ def small_stretches(mark: Path, gone: str = "") -> Callable[[Task], Task]:
                 mark.touch()
                 os.unlink(gone)
             before = stored.STRETCH, reading.PIECE
-            stored.STRETCH, reading.PIECE = 6000, 1000
+            stored.STRETCH, reading.PIECE = 3000, 1000
             try:
                 return task(job, attempts, number)
             finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -130,6 +131,14 @@ def test_conditions_that_python_would_decide_are_refused(condition: str) -> None
 def test_a_field_is_not_iterable() -> None:
     with pytest.raises(TypeError):
         list(wire.this.a)
+
+
+def test_a_layout_can_be_copied() -> None:
+    this = wire.this
+    length = wire.If((this.size > 1) & ~(this.size == 2), wire.Bytes(this.size - 1))
+    layout = wire.Struct("size" / wire.uint8, "a" / length, "b" / wire.Bytes(wire.len_(this.a)))
+    with own(copy.deepcopy(layout)) as key:
+        assert wirekit.decode(b"\3abcd", key).value == {"size": 3, "a": b"ab", "b": b"cd"}
 
 
 LARGE = 10**5000

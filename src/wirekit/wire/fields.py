@@ -54,6 +54,8 @@ for _name, _operator in vars(ExprMixin).items():
 
 class _Field(_Guarded, Path):
     def __getattr__(self, name: str) -> _Field:
+        if name.startswith("__"):
+            raise AttributeError(name)  # such as __deepcopy__
         return self[name]
 
     def __getitem__(self, name: Any) -> _Field:

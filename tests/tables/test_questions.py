@@ -233,6 +233,19 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
     assert lags["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
 
 
+def test_rebalances(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+    (joined,) = [f for f in frames if f.schema.startswith("kafka.join_group.response") and f.value.body.error_code == 0]
+    request = joined.request
+    assert request is not None
+    (row,) = answers(duck, "Rebalances of Kafka groups")
+    assert (row["group_id"], row["generation"], row["members"]) == ("kpy-group", joined.value.body.generation_id, 1)
+    assert (row["ended"] - row["began"]).microseconds == joined.latency_us
+    (member,) = answers(duck, "Members of Kafka groups")
+    assert member["member_id"] == joined.value.body.member_id
+    assert (member["client"], member["client_address"]) == (request.value.client_id, "127.0.0.1")
+    assert (member["last_generation"], member["last_event"]) == (row["generation"], "leave")
+
+
 def test_failed_calls_of_groups(duck: duckdb.DuckDBPyConnection) -> None:
     failed = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "Failed calls of groups")}
     assert failed["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1

@@ -240,7 +240,11 @@ OPTIONS = (
     click.option(
         "--errors", is_flag=True, help="Select responses with an error, failed checks, and undecoded or missing bytes."
     ),
-    click.option("--where", metavar="EXPR", help="Select by a DuckDB SQL expression over the columns of the tables."),
+    click.option(
+        "--where",
+        metavar="EXPR",
+        help="Select by a DuckDB SQL expression, such as \"topic = 'orders'\". Errors about unknown columns list all.",
+    ),
 )
 
 

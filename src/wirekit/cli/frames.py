@@ -87,7 +87,7 @@ def command(
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
     wirekit frames --frame trace.pcap:17
-    tcpdump -i any -w - port 9092 | wirekit frames -
+    tcpdump -U -i any -w - port 9092 | wirekit frames -
     """
     if len(places) > 1:
         raise click.UsageError("--frame shows one frame; give it once")

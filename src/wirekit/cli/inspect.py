@@ -99,8 +99,9 @@ def command(
     """Summarise captures, or check the data directory of a broker.
 
     For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
-    calls, failed checks, and undecoded bytes. Selection options restrict the summary to the frames that match, and
-    to their calls. Violations of rules are counted for captures below 16 MiB, or with --road objects.
+    calls, failed checks, and undecoded bytes. Selection options restrict the summary to the frames that match, and to
+    their calls; times and segments remain those of the capture. Violations of rules are counted for captures below 16
+    MiB, or with --road objects.
 
     DIRECTORY is the data directory of a broker, or of one partition: its segments, indexes and checkpoints are
     compared, and each inconsistency is reported with file, entry and byte. In another directory, the captures are

@@ -97,8 +97,9 @@ def command(
 
     CAPTURE and SEGMENT may be directories or patterns; - is standard input. Offsets are absolute; for Pulsar they are
     ledger:entry:batch_index. Messages with a wrong checksum are marked. Selection options apply to the frame of a
-    message, as in `wirekit frames`. A message is listed once for each frame that carries it: when it is produced, and
-    when consumers or other brokers fetch it. `wirekit sql` writes messages as Parquet or CSV.
+    message, as in `wirekit frames`; Kafka frames with messages do not name a group, so select by --client instead. A
+    message is listed once for each frame that carries it: when it is produced, and when consumers or other brokers
+    fetch it. `wirekit sql` writes messages as Parquet or CSV.
 
     \b
     wirekit messages --topic orders --where "direction = 'produced'" trace.pcap

@@ -70,7 +70,8 @@ def command(
 
     Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps; also packets of
     captures, and runs and inputs of tables of `wirekit pipeline`. Only the tables that QUERY names are read. "DESCRIBE
-    calls" lists the columns of a table; "FROM call_topics" shows errors by topic.
+    calls" lists the columns of a table; "FROM call_topics" shows errors by topic. CSV and JSON have bytes as hex: write
+    decode(value) for text.
 
     \b
     wirekit sql "SELECT api, count(*) AS n, quantile_disc(latency_us, 0.99) AS p99 FROM calls GROUP BY 1" trace.pcap

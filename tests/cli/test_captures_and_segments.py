@@ -416,6 +416,12 @@ def test_a_capture_without_frames_is_called_so(fixtures: Path, tmp_path: Path) -
     assert run.err == f"wirekit: {header}: no connection has frames\n"
 
 
+@pytest.mark.parametrize("name", ["jmq4-versions.pcap", "jmq4-consume.pcap"])
+def test_a_table_without_messages_says_so(name: str, fixtures: Path) -> None:
+    run = Run("messages", "--output", "table", str(fixtures / "pcap" / name))
+    assert (run.out == b"") == (run.err == "wirekit: no messages\n") == (name == "jmq4-versions.pcap")
+
+
 @pytest.mark.parametrize("road", ["objects", "columns"])
 def test_fragments_are_named(road: str, fixtures: Path, tmp_path: Path) -> None:
     """Each IPv4 header announces more fragments."""

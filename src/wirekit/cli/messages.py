@@ -134,6 +134,8 @@ def command(
             number = plural(show.unplaced - unplaced, "message")
             reason = "compressed data ends inside a message, or offsets exceed 64 bits"
             say(f"{path}: {number} without an offset, because {reason}")
+    if isinstance(show, _Table) and show.empty and not selection.active:
+        say("no messages")
     return status
 
 
@@ -271,15 +273,12 @@ class _Table:
         beyond = self._console.width - self.NARROW if self._console.is_terminal else 0
         self._widths = (self.TOPIC + max(0, beyond) // 2, 4, 20, 23, 7, 3)
         self._narrow = self._console.is_terminal and beyond < 0
-        self._headed = self._narrow
-
-    def _heading(self) -> None:
-        self._headed = True
-        self._line(("topic", "part", "offset", "time", "codec", ""), "key → value", "bold")
+        self.empty = True
 
     def __call__(self, path: str, message: Message) -> None:
-        if not self._headed:
-            self._heading()
+        if self.empty and not self._narrow:
+            self._line(("topic", "part", "offset", "time", "codec", ""), "key → value", "bold")
+        self.empty = False
         self.bad += message.check == "bad"
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         style = "yellow" if message.check == "bad" else ""

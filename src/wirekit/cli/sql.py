@@ -150,7 +150,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
                     _write(reader, form, to)
         except duckdb.Error as error:
             unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist!", str(error))
-            problem = in_one_line(str(error))
+            problem = in_one_line(str(error)) + _place(error)
             if unknown is not None:
                 names = ", ".join(dict.fromkeys([*(READABLE if job.inputs else ()), *(OUTPUTS if lakes else ())]))
                 problem = f"no table {unknown[1]}; the tables of these inputs are {names}"
@@ -194,6 +194,13 @@ def _with_durations_as_text(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBP
         quoted = name.replace('"', '""')
         columns.append(f'#{number}{"::VARCHAR" if str(kind) == "INTERVAL" else ""} AS "{quoted}"')
     return relation.project(", ".join(columns))
+
+
+def _place(error: duckdb.Error) -> str:
+    """Where a syntax error is: the text before the mark that DuckDB sets below the line."""
+    marked = re.match(r"Parser Error: .*\n\n(LINE \d+: )(.*)\n( *)\^", str(error))
+    before = marked[2][: len(marked[3]) - len(marked[1])].strip() if marked else ""
+    return f", after: {before[-40:]}" if before else ""
 
 
 def in_one_line(text: str) -> str:

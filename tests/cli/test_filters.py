@@ -265,6 +265,7 @@ def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> 
         (["--since", "10:00", "--until", "09:00"], "--until must be later than --since"),
         (["--since", "2019-07-30", "--until", "2019-07-30"], "--until must be later than --since"),
         (["--slower-than", "50"], "'50' is not a duration"),
+        (["--connection", "10.23.45.67:51234"], "neither a number nor a name"),
         (["--output", "tree"], "needs --frame N"),
         (["--frame", "1", "--errors"], "--frame N shows one frame"),
         (["--frame", "1000"], "it has 22 frames"),

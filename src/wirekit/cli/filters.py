@@ -209,6 +209,12 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         since, until = selection.since, selection.until
         if since and until and since.dated == until.dated and since.us >= until.us:
             raise click.UsageError("--until must be later than --since")
+        for each in selection.links:
+            if not re.fullmatch(r"\d+|.+>.+#\d+", each):
+                raise click.UsageError(
+                    f"--connection {each}: neither a number nor a name such as '10.0.0.1:5000>10.0.0.2:9092#0'; "
+                    "--client selects by the client's address"
+                )
         return command(*arguments, selection=selection, **options)
 
     for option in reversed(OPTIONS):

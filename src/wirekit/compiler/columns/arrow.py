@@ -23,13 +23,19 @@ _FLAG = pa.bool_()
 
 def numbers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
     """A column's numbers, with another one for null; those of flags are 0 and 1."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), missing)
     if column.null_count:
         column = column.fill_null(bool(missing) if pa.types.is_boolean(column.type) else missing)
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def integers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """The same as signed numbers of 64 bits."""
+    """The same as signed numbers of 64 bits.
+
+    >>> integers(pa.array([1, None], pa.int8())).tolist(), integers(pa.nulls(2), -1).tolist()
+    ([1, 0], [-1, -1])
+    """
     return numbers(column, missing).astype(np.int64, copy=False)
 
 

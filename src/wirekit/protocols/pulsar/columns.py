@@ -83,7 +83,7 @@ class _Entries:
         inside = index >= 0
         single = {name: _joined(self._metadata(name), alone, inner.get(f"metadata.{name}"), take) for name in SINGLE}
         value = _joined(payloads, alone, inner.get("payload"), take)
-        lengths = np.asarray(pc.binary_length(value).fill_null(0)).astype(np.int64)
+        lengths = integers(pc.binary_length(value))
         heads = np.zeros(rows.size, np.int64)
         if "metadata_size" in inner:
             heads[inside] = np.asarray(inner["metadata_size"]).astype(np.int64) + SIZE_BYTES
@@ -123,8 +123,7 @@ class _Entries:
         return self._column(f"metadata.{name}")
 
     def _numbers(self, name: str) -> NDArray[Any]:
-        array = self._metadata(name)
-        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else integers(array)
+        return integers(self._metadata(name))
 
     def _unusual(self, payloads: pa.Array) -> NDArray[Any]:
         """The frames that only the dialogue can read."""
@@ -136,9 +135,7 @@ class _Entries:
         for path in (*lists, *([f"{self.command}.ack_set"] if self.command else [])):
             unusual = unusual | (self.scope.lengths(path) > 0)
         if self.command:
-            partition = self.scope.path(f"{self.command}.message_id.partition").array
-            if not pa.types.is_null(partition.type):
-                unusual = unusual | (integers(partition) < -1)
+            unusual = unusual | (integers(self.scope.path(f"{self.command}.message_id.partition").array) < -1)
         self.frames.doubted(self.frames, np.flatnonzero(unusual))
         return np.asarray(unusual)
 
@@ -190,9 +187,7 @@ class _Entries:
         counts = np.diff(firsts)
         sums = np.concatenate([[0], np.cumsum(integers(batch.column("metadata_size")))])
         costs = counts * cost + (sums[firsts[1:]] - sums[firsts[:-1]]) * MOST_OF_A_BYTE
-        out = batch.column("metadata.compacted_out")
-        odd = np.zeros(batch.num_rows, bool) if pa.types.is_null(out.type) else _flags(out)
-        odd = odd | (np.asarray(batch.column("@gap")) != 0)
+        odd = _flags(batch.column("metadata.compacted_out")) | (np.asarray(batch.column("@gap")) != 0)
         good = (states == CLEAN) & (counts == self._numbers("num_messages_in_batch")[rows]) & (costs <= room)
         good[np.repeat(np.arange(rows.size), counts)[odd]] = False
         self.frames.doubted(self.frames, rows[~good])
@@ -226,9 +221,7 @@ def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: 
 
 
 def _flags(array: pa.Array) -> NDArray[Any]:
-    if pa.types.is_null(array.type):
-        return np.zeros(len(array), bool)
-    return np.asarray(array.fill_null(False)).astype(bool)
+    return integers(array) != 0
 
 
 def _fitted(array: pa.Array, column: str) -> pa.Array:

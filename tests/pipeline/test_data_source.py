@@ -216,7 +216,7 @@ def test_a_named_file_that_gives_no_row_of_any_kind_is_refused(tmp_path: Path) -
     assert read(path=str(path), table="quarantine")
 
 
-def test_an_empty_file_is_refused_and_a_capture_without_packets_is_an_empty_table(tmp_path: Path) -> None:
+def test_a_file_without_a_header_is_refused_and_one_without_packets_is_an_empty_table(tmp_path: Path) -> None:
     """As by ``wirekit.read`` and by all commands. A file that a stream reads may grow."""
     from wirekit.spark.source import CaptureReader, source_schema
 
@@ -231,6 +231,9 @@ def test_an_empty_file_is_refused_and_a_capture_without_packets_is_an_empty_tabl
             wirekit.read(path, "calls")
         (file,) = CaptureReader(source_schema({}), {"path": path}).files(may_grow=True)
         assert file.name == str(empty)
+    empty.write_bytes(PULSAR.read_bytes()[:23])
+    with pytest.raises(Misuse, match=r"empty\.pcap is neither a capture nor a log segment"):
+        read(path=str(empty), table="calls")
     for path in (str(header), header.as_uri(), f"file:{header}"):
         assert not read(path=path, table="calls")
         assert wirekit.read(path, "calls").read_all().num_rows == 0

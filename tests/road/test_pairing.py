@@ -22,7 +22,7 @@ from tests.own import declared
 from tests.road.law import assert_same, by_columns, odd_packets
 from wirekit.compiler.columns import scan_ranges
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED
-from wirekit.conversation import Description, Dialogue
+from wirekit.conversation import OTHER_SIDES, Description, Dialogue
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.conversation.search import HEADS
 from wirekit.engine import Decoded
@@ -34,7 +34,6 @@ from wirekit.wire import Length, String, Struct, int16, uint8, uint32
 NOTE = Struct("size" / Length(uint32, minimum=6), "kind" / uint8, "number" / uint8, "text" / String(int16))
 HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
 ASK, ANSWER, NEWS = 1, 2, 3
-OTHER = {"client": "server", "server": "client"}
 ROLES = {ASK: "request", ANSWER: "response", NEWS: "event"}
 NAMES = {ASK: "ask", ANSWER: "answer", NEWS: "news"}
 
@@ -140,7 +139,7 @@ def test_layouts_that_pairings_name_are_there(name: str) -> None:
         layouts = {heads.layout, *(layout for kind in heads.every for layout in (kind.layout, kind.answer))}
         assert layouts - {""} <= protocol.layouts.keys()
         assert all(kind.role in ("request", "response", "event") for kind in heads.every)
-        others = {kind.api for kind in pairing.heads(OTHER[side]).kinds.values() if kind.role == "response"}
+        others = {kind.api for kind in pairing.heads(OTHER_SIDES[side]).kinds.values() if kind.role == "response"}
         assert {name for kind in heads.kinds.values() for name in kind.answers} <= others
         for layout in () if heads.unasked is None else heads.unasked.layouts:
             nothing = np.zeros(0, np.int64)

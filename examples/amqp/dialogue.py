@@ -5,10 +5,9 @@ Source: AMQP 0-9-1, 2.2.1 (synchronous methods) and chapter 1 of the reference: 
 
 from __future__ import annotations
 
-from wirekit.conversation import Description, Dialogue
+from wirekit.conversation import OTHER_SIDES, Description, Dialogue
 from wirekit.engine import Decoded
 
-OTHER = {"client": "server", "server": "client"}
 OF_SERVER = {"connection.start", "connection.secure", "connection.tune"}
 ONE_WAY = {
     "basic.publish",
@@ -36,7 +35,7 @@ class AmqpDialogue(Dialogue):
         name, channel = method.symbol or str(int(method)), value.get("channel")
         request_name = "basic.get" if name == "basic.get-empty" else name.removesuffix("-ok")
         if request_name != name:
-            return Description(name, None, channel, "response", pair=(channel, request_name, OTHER[side]))
+            return Description(name, None, channel, "response", pair=(channel, request_name, OTHER_SIDES[side]))
         arguments = payload.get("arguments")
         waits = arguments is None or not (arguments.get("flags") or {}).get("no_wait")
         if name in ONE_WAY or not waits:

@@ -46,6 +46,13 @@ def test_an_answer_belongs_to_the_method_on_its_channel() -> None:
     assert answer.request is requests[1]
 
 
+def test_only_a_server_tunes_a_connection() -> None:
+    dialogue, frame_by_name = PROTOCOL.follow(), frames()
+    names = ("connection.tune", "connection.open", "queue.declare-ok")
+    senders = [dialogue.sender(wirekit.decode(frame_by_name[name], "amqp.frame")) for name in names]
+    assert senders == ["server", "", ""]
+
+
 def test_a_connection_begins_with_a_header_that_is_no_frame() -> None:
     conversation = wirekit.Conversation("amqp")
     first, second = conversation.receive("client", HEADER + frames()["connection.open"])

@@ -249,7 +249,7 @@ OPTIONS = (
     click.option(
         "--where",
         metavar="EXPR",
-        help="Select by a DuckDB SQL expression, such as \"topic = 'orders'\". Errors about unknown columns list all.",
+        help="Select by a DuckDB SQL expression, such as \"topic = 'orders'\". A wrong name gets a list of columns.",
     ),
 )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ import construct
 import wirekit.wire
 from wirekit.exports import export
 from wirekit.registry import BUILT_IN, Layout, Protocol, register, registry
+from wirekit.tables import queries
 
 HERE = Path(__file__).parent
 
@@ -220,6 +222,24 @@ def commands() -> str:
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()).rstrip() + "\n"
 
 
+QUERIES = "<!-- Written by `make pages` from src/wirekit/tables/queries, up to the next comment. -->\n"
+QUERIES_END = "\n<!-- End of the queries. -->"
+
+
+def lake() -> str:
+    """The page of SQL, whose text around the named queries is written by hand."""
+    head, begin, others = (HERE / "lake.md").read_text(encoding="utf-8").partition(QUERIES)
+    _, end, tail = others.partition(QUERIES_END)
+    lines = []
+    for subject, names in queries.SUBJECTS.items():
+        lines += ["", f"## {subject}"]
+        for name in names:
+            about = textwrap.fill(f"**`{name}`**: {' '.join(queries.description(name))}", 139, break_on_hyphens=False)
+            statement = [line for line in queries.query(name).splitlines() if not line.startswith("--")]
+            lines += ["", about, "", "```sql", *statement, "```"]
+    return head + begin + "\n".join(lines) + "\n" + end + tail
+
+
 def protocol_page(name: str) -> Callable[[], str]:
     """What writes the page of a protocol."""
     return lambda: export([name], "markdown").text
@@ -251,6 +271,7 @@ def picture() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "images/decode.svg": picture,
+    "lake.md": lake,
     "reference/vocabulary.md": vocabulary,
     "reference/commands.md": commands,
     **{f"reference/protocols/{name}.md": protocol_page(name) for name in BUILT_IN},

@@ -77,6 +77,8 @@ def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str
         ("frames --protocol", "joy", {"joyqueue"}),
         ("frames --port", "9092=k", {"9092=kafka"}),
         ("inspect --report", "p", {"file"}),
+        ("sql", "la", {"lag", "lag_over_time", "latency"}),
+        ("sql lag", "fra", {"file"}),
     ],
 )
 def test_keys_and_files_are_completed(words: str, last: str, expected: set[str]) -> None:

@@ -19,6 +19,7 @@ from wirekit.cli import main
 from wirekit.pipeline import serial, views
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.output import VERSION
+from wirekit.tables import queries
 from wirekit.tables.columns import FROM_INPUTS
 
 duckdb = pytest.importorskip("duckdb")
@@ -144,6 +145,8 @@ def test_standard_input_is_read(fixtures: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
+        ("slow-calls", "wirekit: no query has the name 'slow-calls'; did you mean slow_calls?"),
+        ("calls", 'wirekit: calls is a table; pass "FROM calls" for its rows'),
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
         ("SELECT 1,\ntime, group, api", 'syntax error at or near ",", after: time, group\n'),
         ("FROM call", "no table call; the tables of these inputs are packets, calls, call_topics, messages, "),
@@ -162,6 +165,50 @@ def test_a_wrong_query_is_reported_in_one_line(query: str, complaint: str, fixtu
     run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"))
     assert (run.status, run.out, run.err.count("\n")) == (2, b"", 1)
     assert complaint in run.err
+
+
+def test_a_name_stands_for_its_query(
+    lake: Path, fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if a file has this name. Its text, which begins with a comment, is a query as well."""
+    (tmp_path / "latency").touch()
+    monkeypatch.chdir(tmp_path)
+    captures = [str(fixtures / "pcap" / name) for name in ("pulsar-batch.pcap", "jmq4-produce.pcap")]
+    answer = Run("sql", queries.query("latency"), *captures).lines
+    assert len(answer) > 5
+    assert Run("sql", "latency", *captures).lines == Run("sql", "latency", str(lake)).lines == answer
+    for name in ("latency.csv", "latency.parquet"):
+        assert Run("sql", "latency", str(lake), "--to", name).status == 0
+    assert parquet.read_table("latency.parquet").to_pylist() == answer
+    with Path("latency.csv").open() as lines:
+        assert [int(row["p99_us"]) for row in csv.DictReader(lines)] == [row["p99_us"] for row in answer]
+
+
+def test_a_word_that_is_a_statement_stays_one(fixtures: Path) -> None:
+    run = Run("sql", "show", str(fixtures / "pcap" / "jmq4-produce.pcap"))
+    assert (run.status, run.err) == (0, "")
+
+
+def test_named_queries_are_listed_and_printed() -> None:
+    listed = Run("sql", "--list")
+    assert [line["name"] for line in listed.lines] == list(queries.NAMES)
+    assert listed.lines[1]["description"].startswith("Clients that use an old version of an API. An old version is ")
+    assert Run("sql", "--list", "lag", "--output", "json").lines == [x for x in listed.lines if x["name"] == "lag"]
+    assert Run("sql", "--list", "lag").out.decode() == queries.query("lag") + "\n"
+    table = Run("sql", "--list", "--output", "table").out.decode().splitlines()
+    assert table[:2] == ["Clients and versions", "  clients           Requests, errors and bytes of each client."]
+    assert len(table) == len(queries.NAMES) + len(queries.SUBJECTS)
+    unknown = Run("sql", "--list", "lagg")
+    assert (unknown.status, unknown.err) == (2, "wirekit: no query has the name 'lagg'; did you mean lag?\n")
+    for arguments in (("lag", "trace.pcap"), ("--to", "a.json"), ("--output", "csv"), ("--separate",)):
+        run = Run("sql", "--list", *arguments)
+        assert (run.status, "--list reads no capture" in run.err) == (2, True)
+
+
+def test_a_missing_query_or_capture_is_named(fixtures: Path) -> None:
+    assert "pass a query and a capture, as in: wirekit sql lag trace.pcap" in Run("sql").err
+    assert "name a capture, segment or directory" in Run("sql", "lag").err
+    assert "the query comes first" in Run("sql", str(fixtures / "pcap" / "jmq4-produce.pcap")).err
 
 
 def test_several_statements_have_one_result(fixtures: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_wheel_has_the_files_of_the_repository(built: Path) -> None:
     for place, package in (("src/wirekit", "wirekit"), ("schemas", "wirekit/schemas"), ("proto", "wirekit/proto")):
         for path in (ROOT / place).rglob("*"):
             if (
-                path.suffix in (".py", ".md", ".lua", ".properties", ".proto", ".pyi", ".typed")
+                path.suffix in (".py", ".md", ".lua", ".properties", ".proto", ".pyi", ".sql", ".typed")
                 or path.name == "py.typed"
             ):
                 inside = wheel / package / path.relative_to(ROOT / place)
@@ -85,7 +85,7 @@ def test_a_wheel_can_be_built_of_the_sdist(built: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "LICENSE", "README.md", "schemas/kafka/NOTES.md", "proto/PulsarApi.proto"} <= names
-    assert {"src/wirekit/py.typed", "src/wirekit/exports/dissector.lua"} <= names
+    assert {"src/wirekit/py.typed", "src/wirekit/exports/dissector.lua", "src/wirekit/tables/queries/lag.sql"} <= names
 
 
 @pytest.mark.parametrize("extra", BROUGHT)

@@ -41,7 +41,7 @@ COMMANDS = {
     "example": "Print a small valid value of a layout.",
     "frames": "List the frames of a capture, with responses paired to requests.",
     "messages": "List the application messages of captures and log segments.",
-    "sql": "Query calls, messages and other tables of captures with SQL.",
+    "sql": "Query the tables of captures with SQL, or by name: lag, latency, groups.",
     "inspect": "Summarise a capture: connections, calls, failed checks, undecoded bytes.",
     "fuzz": "Test your parser or server with valid and damaged inputs.",
     "schemas": "List all layouts, or the fields of one layout.",

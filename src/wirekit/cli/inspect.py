@@ -106,6 +106,8 @@ def command(
     DIRECTORY is the data directory of a broker, or of one partition: its segments, indexes and checkpoints are
     compared, and each inconsistency is reported with file, entry and byte. In another directory, the captures are
     summarised.
+
+    `wirekit sql groups`, `wirekit sql members` and `wirekit sql lag` show the consumer groups of captures.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):

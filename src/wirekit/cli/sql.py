@@ -21,12 +21,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from wirekit.cli.captures import CUT, Unread, choice_options, inputs_of, parse_choice, separate_option
-from wirekit.cli.common import cells, interruption, need, on_terminal, once, padded, refuse_input, say, whole_file
+from wirekit.cli.common import (
+    cells,
+    console,
+    interruption,
+    need,
+    on_terminal,
+    once,
+    padded,
+    print_json,
+    print_line,
+    print_wrapped,
+    refuse_input,
+    say,
+    whole_file,
+)
 from wirekit.errors import Misuse, plural, refuse_unless_utf8
 from wirekit.pipeline.inputs import Job
 from wirekit.storage import is_remote, local
+from wirekit.tables import queries
 from wirekit.values import json_text, printable, readable
 
 if TYPE_CHECKING:
@@ -45,8 +61,24 @@ JSON_LINES = ("jsonl", "ndjson")
 """Other suffixes of files with one JSON value per line."""
 
 
-@click.command("sql")
-@click.argument("query")
+class _QueryType(click.ParamType):
+    """SQL, or the name of a query; a shell completes the name."""
+
+    name = "query"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = (name for name in queries.NAMES if name.startswith(incomplete))
+        return [CompletionItem(name, help=queries.description(name)[0]) for name in names]
+
+
+class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads SQL that begins with a comment as an argument; no option has a space after its dashes."""
+        return super().parse_args(ctx, [f" {arg}" if re.match(r"--\s", arg) else arg for arg in args])
+
+
+@click.command("sql", cls=_Command)
+@click.argument("query", required=False, type=_QueryType(), metavar="QUERY")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE|SEGMENT|DIRECTORY...")
 @choice_options
 @click.option(
@@ -56,17 +88,21 @@ JSON_LINES = ("jsonl", "ndjson")
     "wider than the terminal has a line per value.",
 )
 @click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; Parquet needs one.")
+@click.option("--list", "listed", is_flag=True, help="List the named queries; with QUERY, print its SQL.")
 @separate_option
 def command(
-    query: str,
+    query: str | None,
     paths: tuple[str, ...],
     protocol: str,
     ports: tuple[str, ...],
     output: str | None,
     to: str | None,
+    listed: bool,
     separate: bool,
 ) -> int:
     """Run QUERY in DuckDB over captures, log segments, directories of them, or tables of `wirekit pipeline`.
+
+    QUERY is SQL, or the name of a query for a frequent question, such as lag or slow_calls (--list).
 
     Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps; also packets of
     captures, and runs and inputs of tables of `wirekit pipeline`. Only the tables that QUERY names are read. "DESCRIBE
@@ -74,13 +110,22 @@ def command(
     decode(value) for text.
 
     \b
+    wirekit sql lag trace.pcap
     wirekit sql "SELECT api, count(*) AS n, quantile_disc(latency_us, 0.99) AS p99 FROM calls GROUP BY 1" trace.pcap
     wirekit sql "FROM messages WHERE topic = 'orders'" tables/ --to orders.parquet
     """
+    if listed:
+        if paths or protocol or ports or to or separate or output not in (None, "table", "json"):
+            raise click.UsageError("--list reads no capture; it takes no option but --output table or json")
+        return _list(query, output)
+    if query is None:
+        raise click.UsageError("pass a query and a capture, as in: wirekit sql lag trace.pcap; --list shows the names")
+    if query in queries.NAMES:
+        query = queries.query(query)
+    elif os.path.exists(query):
+        raise click.UsageError(f"{query} is a path; the query comes first: wirekit sql QUERY CAPTURE...")
     if not paths:
         raise click.UsageError('name a capture, segment or directory, as in: wirekit sql "DESCRIBE calls" trace.pcap')
-    if os.path.exists(query):
-        raise click.UsageError(f"{query} is a path; the query comes first: wirekit sql QUERY CAPTURE...")
     if not query.strip():
         raise click.UsageError("QUERY is empty")
     once(paths)
@@ -109,6 +154,25 @@ def command(
         return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to) or unread.status
 
 
+def _list(name: str | None, output: str | None) -> int:
+    """Prints the named queries by subject, or the SQL of one."""
+    if name is not None and output != "json":
+        print_line(queries.query(name))
+        return 0
+    screen = console() if output == "table" or (output is None and on_terminal()) else None
+    for subject, names in queries.SUBJECTS.items():
+        if screen is not None:
+            screen.print(subject, style="bold", markup=False)
+        for each in names:
+            about = queries.description(each)
+            if screen is not None:
+                print_wrapped(screen, f"  {each:18}{about[0]}", indent=20)
+            elif name in (None, each):
+                text = {"description": " ".join(about), "sql": queries.query(each)}
+                print_json({"name": each, "subject": subject, **text})
+    return 0
+
+
 def _form_of(to: str | None) -> str:
     """The form of the result if ``--output`` is not given."""
     if not to:
@@ -130,7 +194,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
     from wirekit.pipeline.output import other_format
     from wirekit.pipeline.reading import READABLE
     from wirekit.pipeline.views import create_views
-    from wirekit.tables.columns import OUTPUTS
+    from wirekit.tables.columns import OUTPUTS, TABLES
 
     refuse_unless_utf8("QUERY", query)
     with (
@@ -149,6 +213,10 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
                 with _reader(relation) as reader:
                     _write(reader, form, to)
         except duckdb.Error as error:
+            if isinstance(error, duckdb.ParserException) and re.fullmatch(r"[\w-]+", query):
+                if query in TABLES:
+                    raise Misuse(f'{query} is a table; pass "FROM {query}" for its rows') from None
+                queries.query(query)  # refuses the name with advice
             unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist!", str(error))
             problem = in_one_line(str(error)) + _place(error)
             if unknown is not None:

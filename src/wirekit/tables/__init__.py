@@ -4,8 +4,8 @@ A protocol declares its tables in ``protocols/<protocol>/tables.py`` and names t
 evaluators return equal rows: ``records`` reads decoded values, frame by frame; ``batches`` reads whole columns. A
 declaration contains no code except ``this`` expressions.
 
-``columns`` has the tables, ``declaration`` the vocabulary; ``checking`` refuses fields, tables and columns that do not
-exist. None of them needs pyarrow until ``Table.schema`` is called.
+``columns`` has the tables, ``queries`` named queries over them, ``declaration`` the vocabulary; ``checking`` refuses
+fields, tables and columns that do not exist. None of them needs pyarrow until ``Table.schema`` is called.
 """
 
 from __future__ import annotations

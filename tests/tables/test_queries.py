@@ -1,4 +1,4 @@
-"""The questions of docs/lake.md: DuckDB and Spark SQL answer them alike, and the answers are true."""
+"""The named queries: DuckDB and Spark SQL answer them alike, and the answers are true."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from wirekit.conversation import Frame
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.protocols.kafka.reading import pieces_of_file
-from wirekit.tables.columns import FROM_INPUTS, OUTPUTS
+from wirekit.tables import queries
+from wirekit.tables.columns import FROM_INPUTS, OUTPUTS, TABLES
+from wirekit.tables.queries import query
 
 if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
-PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text(encoding="utf-8")
-QUESTIONS = re.findall(r"\n\n((?:[^\n]+\n)+)\n```sql\n(.*?)```", PAGE, re.DOTALL)
 RELEASE = "0.10.2.2"
 
 
@@ -75,36 +75,57 @@ def frames(files: Path) -> list[Frame]:
     return frames_of_all
 
 
-def question(start: str) -> str:
-    """The statement below the line that begins so."""
-    (only_statement,) = [statement for text, statement in QUESTIONS if text.startswith(start)]
-    return only_statement
-
-
 def rows(duck: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
     result = duck.sql(statement)
     return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
 
 
-def answers(duck: duckdb.DuckDBPyConnection, start: str) -> list[dict[str, Any]]:
-    return rows(duck, question(start))
+def answers(duck: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+    return rows(duck, query(name))
 
 
-@pytest.mark.parametrize(
-    "statement", [statement for _, statement in QUESTIONS], ids=[text[:30] for text, _ in QUESTIONS]
-)
-def test_every_question_has_an_answer(duck: duckdb.DuckDBPyConnection, statement: str) -> None:
-    assert duck.execute(statement).fetchall()
+@pytest.mark.parametrize("name", queries.NAMES)
+def test_every_query_has_an_answer(duck: duckdb.DuckDBPyConnection, name: str) -> None:
+    assert duck.execute(query(name)).fetchall()
+
+
+def test_every_file_has_a_name_a_subject_and_a_description() -> None:
+    files = Path(queries.__file__).parent.glob("*.sql")
+    assert sorted(file.stem for file in files) == sorted(queries.NAMES)
+    for name in queries.NAMES:
+        text = query(name)
+        comment = "".join(f"-- {line}\n" for line in queries.description(name))
+        assert text.startswith(comment), name
+        assert "--" not in text.removeprefix(comment), name
+        assert re.fullmatch(r"[A-Z].{,60}\.", queries.description(name)[0]), name
+        assert max(map(len, text.splitlines())) <= 120, name
+
+
+def test_no_name_is_a_statement_or_a_table() -> None:
+    """So that a name changes the meaning of no query."""
+    import duckdb
+
+    for name in queries.NAMES:
+        assert name not in TABLES
+        with pytest.raises(duckdb.ParserException):
+            duckdb.extract_statements(name)
+
+
+def test_an_unknown_name_gets_similar_ones() -> None:
+    with pytest.raises(wirekit.Misuse, match=r"^no query has the name 'slow-calls'; did you mean slow_calls\?$"):
+        query("slow-calls")
+    with pytest.raises(wirekit.Misuse, match=r"^no query has the name 'xyz'; `wirekit sql --list` lists the names$"):
+        query("xyz")
 
 
 @pytest.mark.spark
 def test_spark_answers_alike(duck: duckdb.DuckDBPyConnection, lake: Path, spark: SparkSession) -> None:
     for table in OUTPUTS:
         spark.read.parquet(str(lake / table)).createOrReplaceTempView(table)
-    for text, statement in QUESTIONS:
-        answered = spark.sql(statement).toArrow().to_pylist()
+    for name in queries.NAMES:
+        answered = spark.sql(query(name)).toArrow().to_pylist()
         # Where values are equal, or null, the engines order rows each in its own way.
-        assert sorted(map(plain, answered), key=repr) == sorted(map(plain, rows(duck, statement)), key=repr), text
+        assert sorted(map(plain, answered), key=repr) == sorted(map(plain, answers(duck, name)), key=repr), name
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +171,7 @@ def test_requests_per_client(duck: duckdb.DuckDBPyConnection, frames: list[Frame
         if frame.protocol == "kafka" and frame.description.role == "request" and "client_id" in frame.value
     )
     counted: Counter[str | None] = Counter()
-    for row in answers(duck, "Requests per client"):
+    for row in answers(duck, "clients"):
         counted[row["client"]] += row["requests"] if row["protocol"] == "kafka" else 0
     tokens = sum(frame.schema == "kafka.sasl_token" for frame in frames)
     assert +counted - Counter({None: tokens}) == expected
@@ -162,21 +183,21 @@ def test_latency_of_each_api(duck: duckdb.DuckDBPyConnection, frames: list[Frame
         if frame.request is not None and frame.latency_us is not None:
             about = frame.request.description
             expected.setdefault((frame.protocol, about.api, about.version), []).append(frame.latency_us)
-    latencies = {(row["protocol"], row["api"], row["version"]): row for row in answers(duck, "Latency of each API")}
+    latencies = {(row["protocol"], row["api"], row["version"]): row for row in answers(duck, "latency")}
     assert {key: (row["answered"], row["max_us"]) for key, row in latencies.items()} == {
         key: (len(each), max(each)) for key, each in expected.items()
     }
 
 
 def test_errors_by_topic(duck: duckdb.DuckDBPyConnection) -> None:
-    errors = {(row["topic"], row["api"], row["error"]): row["errors"] for row in answers(duck, "Errors by topic")}
+    errors = {(row["topic"], row["api"], row["error"]): row["errors"] for row in answers(duck, "topic_errors")}
     assert errors["made-by-api", "create_topics", "TOPIC_ALREADY_EXISTS"] == 1
     assert errors["missing", "FETCH_CLUSTER", "FW_TOPIC_NOT_EXIST"] == 1
     assert errors["t2", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"] == 1
 
 
 def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
-    failed = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Failed calls without")}
+    failed = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "failed_calls")}
     assert failed["sasl_handshake", "sasl-bad", "UNSUPPORTED_SASL_MECHANISM"]["calls"] == 2
     assert failed["api_versions", "rdkafka", "UNSUPPORTED_VERSION"]["calls"] == 12
     assert failed["ADD_CONNECTION", "demo", "FW_CONNECTION_NOT_EXISTS"]["error_text"] == "连接不存在"
@@ -186,7 +207,7 @@ def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
 def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
     expected = Counter(message.topic for frame in frames for message in frame.messages)
     counted: Counter[str | None] = Counter()
-    for row in answers(duck, "Messages and bytes per topic"):
+    for row in answers(duck, "throughput"):
         counted[row["topic"]] += row["messages"]
     assert counted == expected
 
@@ -200,12 +221,12 @@ def test_produced_messages_never_delivered_are_counted(duck: duckdb.DuckDBPyConn
             by_direction[frame.side][each.topic, each.key, each.value] += 1
     delivered = by_direction["server"]
     expected = sum(count for each, count in by_direction["client"].items() if each not in delivered)
-    undelivered = answers(duck, "Messages that were produced but not delivered")
+    undelivered = answers(duck, "undelivered")
     assert sum(row["messages"] for row in undelivered) == expected > 0
 
 
 def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnection, files: Path) -> None:
-    for row in answers(duck, "Messages on the wire and on disk"):
+    for row in answers(duck, "on_disk"):
         log = files / f"{row['topic']}-{row['partition']}" / f"{0:020}.log"
         stored = {m.offset for piece in pieces_of_file(str(log)) for m in piece.messages} if log.exists() else set()
         assert row["stored"] == row["same"] == (row["messages"] if stored else 0)
@@ -226,10 +247,10 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
             if key.version <= 1 and message.value is not None:
                 value = wirekit.decode(message.value, "kafka.consumer_offsets.offset_value").value
                 committed[key.group, key.topic, key.partition] = value.offset
-    lags = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "Lag of each group")}
+    lags = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "lag")}
     for (group, topic, partition), offset in committed.items():
         row = lags[group, topic, partition]
-        assert (row["log_offset"], row["log_end"]) == (offset, ends.get((topic, partition)))
+        assert (row["committed"], row["log_end"]) == (offset, ends.get((topic, partition)))
     assert lags["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
 
 
@@ -237,17 +258,19 @@ def test_rebalances(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> Non
     (joined,) = [f for f in frames if f.schema.startswith("kafka.join_group.response") and f.value.body.error_code == 0]
     request = joined.request
     assert request is not None
-    (row,) = answers(duck, "Rebalances of Kafka groups")
+    (row,) = answers(duck, "rebalances")
     assert (row["group_id"], row["generation"], row["members"]) == ("kpy-group", joined.value.body.generation_id, 1)
     assert (row["ended"] - row["began"]).microseconds == joined.latency_us
-    (member,) = answers(duck, "Members of Kafka groups")
+    (member,) = [each for each in answers(duck, "members") if each["group_id"] == "kpy-group"]
     assert member["member_id"] == joined.value.body.member_id
     assert (member["client"], member["client_address"]) == (request.value.client_id, "127.0.0.1")
-    assert (member["last_generation"], member["last_event"]) == (row["generation"], "leave")
+    assert (member["generation"], member["last_event"], member["partitions"]) == (row["generation"], "leave", 2)
+    (group,) = [each for each in answers(duck, "groups") if each["group_id"] == "kpy-group"]
+    assert (group["members"], group["last_event"]) == (1, "leave")  # although the broker stores the group afterwards
 
 
 def test_failed_calls_of_groups(duck: duckdb.DuckDBPyConnection) -> None:
-    failed = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "Failed calls of groups")}
+    failed = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "group_errors")}
     assert failed["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1
 
 
@@ -261,12 +284,12 @@ def test_a_refused_commit_does_not_change_the_lag() -> None:
         "CREATE TABLE offsets AS SELECT 't' AS topic, 0 AS partition, 'g' AS group_id, 'request' AS source, * "
         "FROM (VALUES (2, 4, NULL), (3, 8, 'ILLEGAL_GENERATION')) AS commits (time, log_offset, error)"
     )
-    assert [(row["time"], row["lag"]) for row in answers(duck, "Lag over time")] == [(2, 5)]
+    assert [(row["time"], row["lag"]) for row in answers(duck, "lag_over_time")] == [(2, 5)]
 
 
 def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:
-    positions = answers(duck, "Positions that clients committed")
+    positions = answers(duck, "stored_commits")
     assert len(positions) == 4
     for row in positions:
-        assert (row["stored_at"] - row["time"]).total_seconds() < 0.1
-        assert (row["forgotten_at"] - row["stored_at"]).days == 1
+        assert (row["stored_at"] - row["committed_at"]).total_seconds() < 0.1
+        assert (row["expires_at"] - row["stored_at"]).days == 1

@@ -204,6 +204,16 @@ def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
     assert failed["fetch", "rdkafka", None]["outcome"] == "unanswered"
 
 
+def test_undecoded_bytes(duck: duckdb.DuckDBPyConnection) -> None:
+    """Responses without a request are one reason, whatever their correlation ids."""
+    undecoded = [row for row in answers(duck, "undecoded") if row["reason"].startswith("no request has")]
+    assert [(row["side"], row["reason"]) for row in undecoded] == [("server", "no request has correlation id")]
+    (counts,) = rows(
+        duck, "SELECT count(*) AS pieces, sum(length) AS bytes FROM quarantine WHERE reason LIKE 'no request%'"
+    )
+    assert counts.items() <= undecoded[0].items()
+
+
 def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
     expected = Counter(message.topic for frame in frames for message in frame.messages)
     counted: Counter[str | None] = Counter()
@@ -251,7 +261,9 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
     for (group, topic, partition), offset in committed.items():
         row = lags[group, topic, partition]
         assert (row["committed"], row["log_end"]) == (offset, ends.get((topic, partition)))
-    assert lags["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
+    own = lags["kpy-group", "t-none", 0]
+    assert own["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
+    assert (own["client"], own["client_address"]) == ("kpy", "127.0.0.1")  # although the stored position is the latest
 
 
 def test_rebalances(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
@@ -272,6 +284,21 @@ def test_rebalances(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> Non
 def test_failed_calls_of_groups(duck: duckdb.DuckDBPyConnection) -> None:
     failed = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "group_errors")}
     assert failed["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1
+
+
+def test_only_a_member_that_was_not_refused_is_one() -> None:
+    import duckdb
+
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE calls AS SELECT 'a' AS call_id, '10.0.0.1' AS client_address")
+    duck.execute(
+        "CREATE TABLE group_events AS SELECT 'a' AS call_id, 'kafka' AS protocol, 'g' AS group_id, 'c' AS client, "
+        "[1] AS assignment, * FROM (VALUES (TIMESTAMP '2026-01-31', 'ghost', 9, 'join', 'UNKNOWN_MEMBER_ID'), "
+        "(TIMESTAMP '2026-02-01', 'm', 3, 'join', NULL), (TIMESTAMP '2026-02-02', 'm', 3, 'heartbeat failed', 'X')) "
+        "AS events (time, member_id, generation, event, error)"
+    )
+    assert [(row["member_id"], row["last_event"]) for row in answers(duck, "members")] == [("m", "heartbeat failed")]
+    assert [(row["members"], row["generation"], row["errors"]) for row in answers(duck, "groups")] == [(1, 3, 2)]
 
 
 def test_a_refused_commit_does_not_change_the_lag() -> None:

@@ -118,14 +118,13 @@ def command(
         if paths or protocol or ports or to or separate or output not in (None, "table", "json"):
             raise click.UsageError("--list reads no capture; it takes no option but --output table or json")
         return _list(query, output)
-    if query is None:
-        raise click.UsageError("pass a query and a capture, as in: wirekit sql lag trace.pcap; --list shows the names")
     if query in queries.NAMES:
         query = queries.query(query)
-    elif os.path.exists(query):
+    elif query is not None and os.path.exists(query):
         raise click.UsageError(f"{query} is a path; the query comes first: wirekit sql QUERY CAPTURE...")
-    if not paths:
-        raise click.UsageError('name a capture, segment or directory, as in: wirekit sql "DESCRIBE calls" trace.pcap')
+    if query is None or not paths:
+        example = "wirekit sql lag trace.pcap; --list shows the names"
+        raise click.UsageError(f"pass a query, and a capture, segment or directory, as in: {example}")
     if not query.strip():
         raise click.UsageError("QUERY is empty")
     once(paths)
@@ -156,8 +155,9 @@ def command(
 
 def _list(name: str | None, output: str | None) -> int:
     """Prints the named queries by subject, or the SQL of one."""
-    if name is not None and output != "json":
-        print_line(queries.query(name))
+    text = "" if name is None else queries.query(name)
+    if text and output != "json":
+        print_line(text)
         return 0
     screen = console() if output == "table" or (output is None and on_terminal()) else None
     for subject, names in queries.SUBJECTS.items():
@@ -168,8 +168,8 @@ def _list(name: str | None, output: str | None) -> int:
             if screen is not None:
                 print_wrapped(screen, f"  {each:18}{about[0]}", indent=20)
             elif name in (None, each):
-                text = {"description": " ".join(about), "sql": queries.query(each)}
-                print_json({"name": each, "subject": subject, **text})
+                details = {"description": " ".join(about), "sql": queries.query(each)}
+                print_json({"name": each, "subject": subject, **details})
     return 0
 
 

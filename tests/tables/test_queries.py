@@ -297,8 +297,13 @@ def test_only_a_member_that_was_not_refused_is_one() -> None:
         "(TIMESTAMP '2026-02-01', 'm', 3, 'join', NULL), (TIMESTAMP '2026-02-02', 'm', 3, 'heartbeat failed', 'X')) "
         "AS events (time, member_id, generation, event, error)"
     )
+    duck.execute(
+        "CREATE TABLE offsets AS SELECT protocol, 'old' AS group_id, time, 'request' AS source, error FROM group_events"
+    )
     assert [(row["member_id"], row["last_event"]) for row in answers(duck, "members")] == [("m", "heartbeat failed")]
-    assert [(row["members"], row["generation"], row["errors"]) for row in answers(duck, "groups")] == [(1, 3, 2)]
+    group, old = answers(duck, "groups")
+    assert (group["members"], group["generation"], group["last_event"]) == (1, 3, "heartbeat failed")
+    assert (old["members"], old["generation"], old["last_event"], old["errors"]) == (0, None, "commit", 2)
 
 
 def test_a_refused_commit_does_not_change_the_lag() -> None:

@@ -95,6 +95,8 @@ def test_rows_that_are_wider_than_the_terminal_have_a_line_per_value(tmp_path: P
     file = tmp_path / "calls.txt"
     on_terminal("sql", query, capture, "--output", "table", "--to", str(file), width=60)
     assert file.read_text().splitlines() == wide
+    names = wide[0].split()
+    assert on_terminal("sql", query.replace("LIMIT 2", "LIMIT 0"), capture, width=40).split() == names
 
 
 def test_the_report_on_a_directory_fits_a_narrow_terminal(tmp_path: Path) -> None:

@@ -337,14 +337,15 @@ def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]], text_of: Calla
 def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]], most: int = sys.maxsize) -> Iterator[str]:
     """A table whose columns are as wide as their first values; numbers are right-aligned.
 
-    If the table would be wider than ``most``, each row is a block with a line per value.
+    If the table would be wider than ``most``, each row is a block with a line per value. Without rows, the names are
+    printed in any case: they tell an empty result from no result.
     """
     names = list(map(printable, names))
     remaining = iter(rows)
     first = list(islice(remaining, FIRST_ROWS))
     lines = [names, *(list(map(_cell, row)) for row in first)]
     widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
-    if sum(widths) + 2 * len(widths) - 2 > most:
+    if first and sum(widths) + 2 * len(widths) - 2 > most:
         yield from _blocks(names, chain(first, remaining))
         return
     right = [any(map(_is_number, column)) for column in zip(*first, strict=True)] or [False] * len(names)

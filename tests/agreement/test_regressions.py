@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -324,6 +325,48 @@ def test_engines_agree(name: str) -> None:
     layout, data = LAYOUTS[name]
     with own(layout) as key:
         agree(key, bytes.fromhex(data), {})
+
+
+PAIR = Struct("a" / uint8, "b" / uint16)
+
+
+@pytest.mark.parametrize(
+    ("layout", "data", "rows", "errors"),
+    [
+        (Array(uint8, PAIR), "03 010203 040506 07", [(1, 515), (4, 1286)], ["b", ""]),
+        (Array(uint8, Sized(uint8, PAIR)), "03 020000 03010203 03040506", [(1, 515), (4, 1286)], ["b"]),
+        (Array(uint8, Sized(uint8, PAIR, contain=True)), "03 020000 03010203 00", [(1, 515)], ["b", "a"]),
+        (Array(uint8, Sized(uint8, PAIR, contain=True)), "02 00", [], ["a", ""]),
+        (
+            Struct("n" / uint8, "l" / Repeat(this.n, Sized(int16, PAIR, contain=True, null=-1))),
+            "02 05 00",
+            [],
+            ["a", "l"],
+        ),
+    ],
+)
+def test_records_beside_a_damaged_one_are_rows(
+    layout: Node, data: str, rows: list[tuple[int, int]], errors: list[str]
+) -> None:
+    """Its own length gives the start of the next one; a count that does not fit leaves the records that are there."""
+    with own(layout) as key:
+        agree(key, bytes.fromhex(data), {})
+        batch, wrong = scan(key, bytes.fromhex(data))
+    assert [*zip(batch["a"].to_pylist(), batch["b"].to_pylist(), strict=True)] == rows
+    assert wrong["path"].to_pylist() == errors
+
+
+@pytest.mark.parametrize("around", [lambda node: Array(uint8, node), RecordsToEnd])
+@pytest.mark.parametrize("contain", [False, True])
+@pytest.mark.parametrize("behind", [False, True])
+def test_engines_agree_on_damaged_records_of_a_length_of_their_own(
+    around: Callable[[Node], Node], contain: bool, behind: bool
+) -> None:
+    listed, random = around(Sized(uint8, PAIR, contain=contain)), Random(f"{contain} {behind}")
+    with own(Struct("l" / listed, "behind" / If(this.l, uint8)) if behind else listed) as key:
+        for _ in range(200):
+            lengths = (random.choice((0, 1, 2, 3, 4, 5, 255)) for _ in range(random.randrange(10)))
+            agree(key, bytes([random.randrange(4), *lengths]), {})
 
 
 def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -> None:

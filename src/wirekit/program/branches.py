@@ -145,7 +145,8 @@ class Branches(Choices):
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
-        self.add_step(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=False))
+        record = not path and self.limit == steps.RANGE and self.around is None and not self.maybe
+        self.add_step(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=record))
         with self.during(limit=inner):
             value = self.node(node.node, path, scope)
         self.gaps = True

@@ -82,8 +82,8 @@ class Start:
     Attributes:
         start, end: the range of the records.
         count: the number of records, or -1 for all up to the limit.
-        wrong: (path, kind, offset, length, reason) of an error before them, or None. If a length exceeds the
-            data, the records in the data are read all the same.
+        wrong: (path, kind, offset, length, reason) of an error before them, or None. If a length or a
+            count exceeds the data, the records in the data are read all the same.
     """
 
     start: int
@@ -197,7 +197,7 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
         elif lead.role == "count":
             if value < 0 and lead.value is not None and value <= lead.value:
                 return Start(limit, limit, 0)
-            if value < 0 or value * max(plan.least or 0, 1) > limit - position:
+            if value < 0:
                 return refused
             count = value
         elif lead.measure is not None:
@@ -208,4 +208,7 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             if size > left:
                 cut = cut or (lead.path, "short", position, left, Short(size, left).reason)
             limit = min(position + size, limit)
-    return Start(position, limit, count, cut)
+    needed, left = count * max(plan.least or 0, 1), limit - position
+    if needed <= left:
+        return Start(position, limit, count, cut)
+    return Start(position, limit, -1, (plan.path, "short", position, left, Short(needed, left).reason))

@@ -53,18 +53,19 @@ class Reference:
             origin: added to all offsets.
             depth: how many times the buffer was decompressed.
         """
-        session = Session(self.key, self.allowance.limits)
+        session = Session(self.key, self.allowance.limits, contain=True)
         for name in Allowance.__slots__:  # the allowance that is left, which decoding does not reduce
             setattr(session.allowance, name, getattr(self.allowance, name))
         reader = Reader(session, data, begin, end, origin=origin, depth=depth)
         reader.nested = depth
         reader.leave = 0 if self.stop else -1
+        error: WireError | None = None
         try:
             self.node._parse(reader, self.scope, "")
-        except WireError as error:
-            forget_origin(error)
-            return error, session.checks
-        return None, session.checks
+        except WireError as raised:
+            forget_origin(raised)
+            error = raised
+        return session.contained[0].error if session.contained else error, session.checks
 
 
 def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] | None = None) -> Reference:

@@ -19,6 +19,7 @@ from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.spark import functions
 from wirekit.spark.nested import flat, nested, shape
+from wirekit.strategies import frames, mutations
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -151,6 +152,47 @@ def test_check_distinguishes_errors_from_bad_verdicts() -> None:
     )
     assert [row["status"] for row in both.to_pylist()][:2] == ["ok", "ok"]
     assert both.to_pylist()[3] == {"status": None, "error": None}
+
+
+@given(st.data())
+def test_check_says_what_decode_says(data: st.DataObject) -> None:
+    """Of wrappers, their contents and frames around them; the error is that of ``decode``, with its path."""
+    key = data.draw(st.sampled_from([SET, "kafka.produce.request.v0", "pulsar.frame"]))
+    values = data.draw(st.lists(frames(key) | mutations(key).map(lambda each: each.data), max_size=4))
+    for value, (status, text) in zip(values, checked(key, *values), strict=True):
+        expected = wirekit.decode(value, key)
+        bad = any(each.status == "bad" and each.kind != "acceptance" for each in expected.checks)
+        if expected.error is not None:
+            assert (status, text) == ("error", str(expected.error))
+        elif expected.consumed < len(value):
+            assert status == "error"
+        else:
+            assert (status == "bad") == bool(bad or expected.gaps)
+
+
+def test_check_verifies_wrappers() -> None:
+    rows = pa.RecordBatch.from_pydict({"offset": [1], "message.magic": [0], "message.value": [b"v"]})
+    wrapper = wirekit.build_columns(SET, rows, codec="gzip")
+    empty = {"magic": 0, "key": None, "attributes": {"codec": "GZIP"}, "value": gzip.compress(b"")}
+    nothing = wirekit.encode(SET, {"messages": [{"offset": 1, "message": empty}]})
+    for sound in (wrapper, nothing):
+        wrong = sound[:12] + bytes([sound[12] ^ 1]) + sound[13:]
+        (status, _), (of_wrong, text) = checked(SET, sound, wrong)
+        assert (status, of_wrong) == ("ok", "bad")
+        assert (text or "").startswith(f"{SET}: messages[0].message.crc: crc32: expected ")
+
+
+def test_check_reports_limits_inside_frames() -> None:
+    nested: dict[str, Any] = {"messages": []}
+    for _ in range(10):
+        content = gzip.compress(wirekit.encode(SET, nested))
+        wrapper = {"magic": 0, "key": None, "attributes": {"codec": "GZIP"}, "value": content}
+        nested = {"messages": [{"offset": 1, "message": wrapper}]}
+    key, topic = "kafka.produce.request.v0", {"topic": "t", "data": [{"partition": 0, "record_set": nested}]}
+    body = {"acks": 1, "timeout": 1, "topic_data": [topic]}
+    frame = wirekit.encode(key, {"correlation_id": 7, "client_id": None, "body": body})
+    assert checked(key, frame) == [("error", str(wirekit.decode(frame, key).error))]
+    assert "exceeds the limit of 8 (depth)" in (checked(key, frame)[0][1] or "")
 
 
 def test_check_looks_into_compressed_content_without_columns() -> None:

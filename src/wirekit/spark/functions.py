@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from wirekit.compiler import ir
 from wirekit.compiler.building.each import build_each
 from wirekit.compiler.columns.column_names import names
-from wirekit.compiler.columns.each import Values, holds_messages, is_list, scan_each
+from wirekit.compiler.columns.each import Values, holds_messages, is_list, left_over, scan_each
 from wirekit.compiler.columns.programs import program
 from wirekit.compiler.expressions import Field
 from wirekit.errors import Misuse, WirekitError
@@ -342,21 +342,17 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
         part = column if places.size == len(column) else column.take(pa.array(places))
         first, hidden = 0, _left_out(key, context)
         fields = [*_verdicts(key, context), *(name for each in hidden or () for name in each.columns)]
-        for values in scan_each(key, part, fields=fields, context=context, unpack=True):
+        for values in scan_each(key, part, fields=fields, context=context, unpack=True, wrappers=True):
             count = values.firsts.size - 1
             there = part.slice(first, count).is_valid().to_numpy(zero_copy_only=False)
             statuses[places[first : first + count][there]] = OK
-            doubtful, suspects = values.doubtful(), there
+            suspects = there
             if hidden is not None:
                 suspects = there & values.doubtful([each.rows(values.batch) for each in hidden])
+                suspects[[*values.errors]] = True
             for number in np.flatnonzero(suspects).tolist():
                 at = places[first + number]
-                text = _doubt(key, column[at].as_py(), context)
-                if text or doubtful[number]:
-                    statuses[at], errors[at] = BAD, text or f"{key}: bytes that no field explains"
-            for number, texts in values.errors.items():
-                at = places[first + number]
-                statuses[at], errors[at] = ERROR, texts[0]
+                statuses[at], errors[at] = _verdict(key, column[at].as_py(), context)
             first += count
     arrays = [pa.array(each, pa.string()) for each in (statuses, errors)]
     return pa.StructArray.from_arrays(arrays, fields=list(CHECKED))
@@ -400,17 +396,23 @@ def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
     return [name for name in names(columnar) if name.rpartition(".")[2] == "ok"] + ["@gap"] * columnar.program.gaps
 
 
-def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | None:
-    """The first failed check or gap in bytes that decode; None if there is none."""
+def _verdict(key: str, data: bytes, context: Mapping[str, Any] | None) -> tuple[str, str | None]:
+    """The status of bytes, and their error, failed check or gap that comes first; None if there is none."""
     from wirekit.decoding import decode as decoded
 
     value = decoded(data, key, context=context)
+    if value.error is not None:
+        return ERROR, str(value.error)
+    if value.consumed < len(data):
+        return ERROR, left_over(key, len(data) - value.consumed, value.consumed)
     for each in value.checks:
         if each.status == "bad" and each.kind != "acceptance":
             words = each.note or f"expected {each.computed}, found {each.stored}"
-            return f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
+            return BAD, f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
     gap = next(iter(value.gaps), None)
-    return None if gap is None else f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}"
+    return (
+        (OK, None) if gap is None else (BAD, f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}")
+    )
 
 
 def _encoder(key: str, context: Mapping[str, Any] | None = None, mode: str = MODES[0]) -> Any:

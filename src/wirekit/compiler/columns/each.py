@@ -94,6 +94,7 @@ def scan_each(
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     unpack: bool = False,
+    wrappers: bool = False,
 ) -> Iterator[Values]:
     """Scans each byte string of a column as one value of a schema.
 
@@ -102,6 +103,7 @@ def scan_each(
         column: a binary column; a null gives no row and no error.
         fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
         unpack: whether nested records replace the record that contains them.
+        wrappers: with ``unpack``, whether records with compressed records stay, each before its content.
 
     Yields:
         ``Values`` of consecutive byte strings, usually of all.
@@ -119,7 +121,7 @@ def scan_each(
     """
     columnar = program(key, checked_context(key, context))
     paths = checked(key, columnar, fields)
-    scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, unpack)
+    scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, unpack, wrappers)
     waiting = [column]
     while waiting:
         part = waiting.pop()
@@ -141,6 +143,7 @@ class _Scan:
     context: Mapping[str, Any] | None
     limits: Limits
     unpack: bool
+    wrappers: bool
 
     def values(self, column: pa.Array) -> Values | None:
         """The contents of the byte strings; None if they exceed the limits and are more than one."""
@@ -155,7 +158,7 @@ class _Scan:
         reference = of_records(columnar.plan, allowance, self.context)
         errors = [LevelErrors(columnar.program, reference, level).refused()]
         if self.unpack and columnar.program.packing is not None:
-            batch = merged_levels(columnar, compressed_levels(columnar, self.fields, errors), False)
+            batch = merged_levels(columnar, compressed_levels(columnar, self.fields, errors), self.wrappers)
             numbers = _numbers(batch, begins)
         else:
             batch = batch_of(columnar, level, depth=0).append_column(
@@ -208,9 +211,9 @@ class _Scan:
                 value = number
                 if row["wrapper"] is not None:
                     value = int(np.searchsorted(begins, row["wrapper"], side="right")) - 1
-                where = row["path"] or "the start"
+                where = f"{self.key}: {row['path']}" if row["path"] else self.key
                 inside = " of decompressed data" if row["at_depth"] else ""
-                text = f"{self.key}: {where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
+                text = f"{where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
                 texts.setdefault(value, []).append(text)
                 exceeded |= row["limit"] in SHARED
         return texts, exceeded
@@ -223,7 +226,16 @@ class _Scan:
         for number in np.flatnonzero(valid & (stopped < ends)).tolist():
             if number not in texts:
                 at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
-                texts[number] = [f"{self.key}: {plural(left, 'byte')} left over, at byte {at} (0x{at:x})"]
+                texts[number] = [left_over(self.key, left, at)]
+
+
+def left_over(key: str, count: int, at: int) -> str:
+    """The error text for bytes after a value.
+
+    Args:
+        at: the offset of the first of them.
+    """
+    return f"{key}: {plural(count, 'byte')} left over, at byte {at} (0x{at:x})"
 
 
 def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:

@@ -136,6 +136,9 @@ DAMAGE = {
     "nothing decodable inside, nested": undecodable(0, nested=True) + WHOLE,
     "unknown codec": message_set({**message(b"v"), "message": {**message(b"v")["message"], "attributes": 7}}) + WHOLE,
     "gap": WHOLE + trailing(WHOLE) + WHOLE,
+    "bytes lost": WHOLE[:-2] + LATER,
+    "bytes lost before a torn message": WHOLE[:-2] + LATER[:-1],
+    "bytes of the fields lost": WHOLE[:20] + WHOLE[21:] + LATER,
     "null wrapper": message_set(message(None, codec="GZIP", magic=1)) + WHOLE,
     "empty wrapper": message_set(message([], codec="SNAPPY", magic=1)) + WHOLE,
 }

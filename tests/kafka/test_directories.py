@@ -391,6 +391,22 @@ def resized(data: bytes, size: int) -> bytes:
     return data[:8] + size.to_bytes(4, "big") + data[12:]
 
 
+@pytest.mark.parametrize("lost", [1, 2, 8, 30])
+def test_bytes_that_are_lost_hide_no_other_message(lost: int, tmp_path: Path) -> None:
+    """The size of the message that lacks them leads into the next one, which is found inside the first."""
+    folder = written(tmp_path, {})
+    path, whole = folder / f"{BASE}.log", b"".join(MANY)
+    size, start = len(MANY[5]), len(b"".join(MANY[:5]))
+    for place in range(size - lost):
+        path.write_bytes(whole[: start + place] + whole[start + place + lost :])
+        messages = [each for piece in reading.pieces_of_file(str(path)) for each in piece.all_messages()]
+        assert {each.offset for each in messages if each.check == "ok"} == {*range(60)} - {5}, place
+        report = check(folder)
+        assert report is not None
+        assert report.facts["segments"][0]["messages"] == len(messages)
+        assert all(start <= (each.offset or start) <= start + size for each in report.problems), report.problems
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_checksum_covers_the_bytes_after_the_fields(whole: bool, wrapped: bool, tmp_path: Path) -> None:

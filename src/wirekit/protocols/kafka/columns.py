@@ -416,10 +416,13 @@ def _in_columns(
     good = not errors.num_rows and not pc.any(left_over).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
+    is_outermost, is_good = numbers(rows, "@depth") == 0, numbers(rows, "message.crc.ok").astype(bool)
+    ends = (numbers(rows, "@offset") + numbers(rows, "@length"))[is_outermost]
+    before_bad = ~is_good[is_outermost] & ~np.append(is_good[is_outermost][1:], False)
+    if not all(segment.search.may_follow(segment.position + int(end)) for end in ends[before_bad]):
+        return None
     end, error = segment.end(len(data), bytes(data[consumed:]))
-    good_offsets = numbers(rows, "offset")[
-        (numbers(rows, "@depth") == 0) & numbers(rows, "message.crc.ok").astype(bool)
-    ]
+    good_offsets = numbers(rows, "offset")[is_outermost & is_good]
     if good_offsets.size:
         segment.search.before = int(good_offsets[-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}

@@ -424,7 +424,8 @@ class _Partition:
         start, before = file.position, file.search.before
         places, offsets = _good(rows)
         ends = numbers(rows, "@offset") + numbers(rows, "@length")
-        for row in np.flatnonzero((numbers(rows, "@depth") == 0) & (numbers(rows, "@gap") > 0)):
+        doubtful = (numbers(rows, "@gap") > 0) | ~numbers(rows, "message.crc.ok").astype(bool)
+        for row in np.flatnonzero((numbers(rows, "@depth") == 0) & doubtful):
             begin = rows["@offset"][row].as_py()
             number = int(np.searchsorted(places, begin))
             file.search.before = int(offsets[number - 1]) if number else before

@@ -321,9 +321,9 @@ class SegmentFile:
         """The first message whose size is too large: its number, and the excess bytes; None if there is none.
 
         The size is too large if another message begins inside it. If the CRC over the fields is bad, the size may still
-        be right: it is, if the next message begins after it.
+        be right: it is, if the next message begins after it. If no message can follow there, the fields are wrong, too.
         """
-        if not decoded.gaps:
+        if not decoded.gaps and all(check.status != "bad" for check in decoded.checks):
             return None
         checks = verdicts(decoded.checks)
         entries = _whole_entries(decoded)
@@ -331,20 +331,24 @@ class SegmentFile:
         before = self.search.before
         for number, entry in enumerate(entries):
             check = checks.get(f"messages[{number}].message.crc")
-            surplus = len(left_over(entry))
-            if check is None or not surplus or status(entry, check) == "ok":
+            if check is None or status(entry, check) == "ok":
                 continue
+            begin, end = decoded.offset + ends[number], decoded.offset + ends[number + 1]
+            search_start = end - len(left_over(entry))
             previous = entries[number - 1].offset if number else before
             self.search.before = entry.offset if check.status == "ok" else previous
-            end = decoded.offset + ends[number + 1]
-            if check.status != "ok" and self.search.is_end(decoded.offset + ends[number], end):
-                continue
-            next_start = self.search.within(end - surplus, end)
+            if check.status != "ok":
+                if self.search.is_end(begin, end):
+                    continue
+                if not self.search.may_follow(end):
+                    search_start = begin + 1
+            next_start = self.search.within(search_start, end)
             if next_start is not None:
-                place = decoded.offset + ends[number] + ENTRY.lead("message_size")
+                excess = min(end - len(left_over(entry)), next_start)
+                place = begin + ENTRY.lead("message_size")
                 where = {"protocol": SEGMENT, "path": "messages[].message_size", "offset": place}
-                error = Wrong(f"{entry.message_size - surplus} bytes", entry.message_size, **where)
-                return number, Damaged(end - surplus, next_start - end + surplus, error)
+                error = Wrong(f"{excess - begin - ENTRY_HEAD} bytes", entry.message_size, **where)
+                return number, Damaged(excess, next_start - excess, error)
         self.search.before = before
         return None
 

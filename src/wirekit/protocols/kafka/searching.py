@@ -79,6 +79,14 @@ class Search:
         inside = self.within(start + 1, end)
         return inside is None or self.offset(inside) >= self.offset(end)
 
+    def may_follow(self, at: int) -> bool:
+        """Whether a message may end here: zeros, the end, or another one, good or not, that ends before such a place or
+        before a good message must follow.
+        """
+        size = self.claim(at)
+        end = at if size is None else at + size
+        return end <= self._size and (self._is_over(end) or (end > at and self.is_message(end)))
+
     def within(self, start: int, end: int) -> int | None:
         """The start of the first message between ``start`` and ``end``; None if there is none."""
         if self._left < 0:
@@ -167,8 +175,12 @@ class Search:
 
     def _may_end(self, at: int) -> bool:
         """Whether a message may end here: another message, zeros, or the end must follow."""
+        return self._is_over(at) or self.claim(at) is not None
+
+    def _is_over(self, at: int) -> bool:
+        """Whether zeros follow, or less than a message."""
         head = self._read(at, self._begin.size)
-        return not head.strip(b"\0") or len(head) < self._begin.size or self._begin.pattern.match(head) is not None
+        return not head.strip(b"\0") or len(head) < self._begin.size
 
     def _follows(self, offset: int) -> bool:
         """Whether a message with this offset may follow the damage."""

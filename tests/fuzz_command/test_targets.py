@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -182,6 +183,18 @@ def test_a_report_of_a_sanitizer(tmp_path: Path) -> None:
     outcome = target.run(Case(KEY, b"", "sound"))
     assert outcome.kind == "sanitizer"
     assert outcome.place == "AddressSanitizer: heap-buffer-overflow parser.c:7:3 in parse"
+
+
+@pytest.mark.parametrize(
+    "text", [b"x" * (1 << 16), b"a.c:1: " * (1 << 13), b'File "a", line ' + b"9" * 5000 + b" in f"]
+)
+def test_any_text_on_standard_error_takes_little_time(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(text)
+    script = tmp_path / "aborts.sh"
+    script.write_text(f"cat {tmp_path}/text >&2; kill -ABRT $$\n")
+    began = time.process_time()
+    assert CommandTarget(f"sh {script}", Bounds()).run(Case(KEY, b"", "sound")).place == "SIGABRT"
+    assert time.process_time() - began < 2
 
 
 def test_a_target_that_is_not_there() -> None:

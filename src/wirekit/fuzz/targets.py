@@ -27,10 +27,13 @@ ACCEPTED = "accepted"
 REFUSED = "refused"
 LONGEST_TEXT = 300
 NO_VALUE: Any = object()
-SANITIZER = re.compile(rb"==\d+==\s?(?:ERROR|WARNING): (\w+Sanitizer: [^\n]*)|([^\s:]+:\d+:\d+: runtime error: [^\n]*)")
+_FILE = rb"(?<![^\s:])[^\s:]+"  # not from each byte of a long word: the search would be quadratic
+SANITIZER = re.compile(
+    rb"==\d+==\s?(?:ERROR|WARNING): (\w+Sanitizer: [^\n]*)|(" + _FILE + rb":\d+:\d+: runtime error: [^\n]*)"
+)
 SUMMARY = re.compile(rb"SUMMARY: (\w+Sanitizer: [^\n]*)")
-ASSERTION = re.compile(rb"([^\s:]+:\d+): [^\n]*?Assertion [`']([^\n]*)' failed")
-FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\S+)')
+ASSERTION = re.compile(rb"(" + _FILE + rb":\d+): [^\n]{0,999}?Assertion [`']([^\n]{0,999})' failed")
+FRAME = re.compile(rb'File "([^"]+)", line (\d{1,9}) in (\S+)')
 
 
 @dataclass(frozen=True)

@@ -253,6 +253,17 @@ def test_a_value_that_cannot_be_built_costs_no_other() -> None:
     assert built[3] is None
 
 
+def test_a_null_literal_is_a_null_of_any_type() -> None:
+    """Its type in Arrow is null, whether the field is a number, a list or a struct."""
+    key = "kafka.metadata.request.v1"
+    request = pa.array([{"correlation_id": 7, "client_id": None, "body": {"topics": None}}])
+    (built,) = functions.encoded_values(key, request, None, shape(key), False, True).to_pylist()
+    assert built == wirekit.encode(key, {"correlation_id": 7, "client_id": None, "body": {"topics": None}})
+    message = pa.array([{"magic": 0, "attributes": None, "key": None, "value": b"v"}])
+    (built,) = functions.encoded_values("kafka.message", message, None, shape("kafka.message"), False, True).to_pylist()
+    assert built == wirekit.encode("kafka.message", {"magic": 0, "key": None, "value": b"v"})
+
+
 def test_a_bomb_costs_no_other_value() -> None:
     from wirekit.compression import compress
 

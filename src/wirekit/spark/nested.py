@@ -315,10 +315,12 @@ def _fitted(array: pa.Array, shape: Shape) -> pa.Array:
 
 def _columns(shape: Shape, array: pa.Array, columns: dict[str, pa.Array], path: str) -> None:
     """Adds the columns inside a field."""
+    if pa.types.is_null(array.type):  # a null literal of SQL, which has no type
+        array = pa.nulls(len(array), shape.type)
     if shape.lists:
         if not pa.types.is_list(array.type) and not pa.types.is_large_list(array.type):
             raise Misuse(f"{path or 'the value'} is {array.type}, not a list")
-        inner = Shape(shape.name, shape.lists - 1, shape.maybe, shape.leaf, shape.fields)
+        inner = Shape(shape.name, shape.lists - 1, shape.maybe, shape.leaf, shape.fields, shape.type.value_type)
         inside: dict[str, pa.Array] = {}
         _columns(inner, array.flatten(), inside, f"{path}[]")
         columns |= {name: _relisted(array, values) for name, values in inside.items()}

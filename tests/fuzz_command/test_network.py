@@ -105,6 +105,28 @@ def test_answers_that_nobody_can_decode() -> None:
     assert kinds(garbage) == {"answer"}
 
 
+@pytest.mark.parametrize("key", [KEY, "pulsar.frame"])
+def test_a_server_of_another_protocol(key: str) -> None:
+    """Its response does not decode; one that is cut is no response."""
+
+    def http(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    def cut(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"\0\0\0\x08\0")
+
+    sound = Case(key, next(bulk_frames(key, seed=1, clean=True)), "sound")
+    for serve, kind in ((http, "answer"), (cut, "dropped")):
+        with server(serve) as port:
+            outcome = TcpTarget("127.0.0.1", port, key.partition(".")[0], Bounds(seconds=2)).run(sound)
+        assert outcome.kind == kind
+        if kind == "answer":
+            assert outcome.says.startswith("bytes that do not decode: ")
+            assert "1213486160 exceeds the limit" in outcome.says
+
+
 def test_a_connection_that_is_kept_behind_a_length_below_zero() -> None:
     def keeping(connection: socket.socket) -> None:
         while connection.recv(1 << 16):

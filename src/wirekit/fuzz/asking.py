@@ -82,7 +82,7 @@ class _Asking:
         fault = next(faults_of("server", self._exchange.protocol.name, self._exchange.items), None)
         if fault is not None or answered or not owed:
             return fault
-        return self._server.silence(request, self._seconds)
+        return self._server.silence(request, self._seconds, self._exchange.conversation)
 
     def _receive(self, request: Frame, seconds: float) -> bool:
         """Reads until a request is answered, or the connection or the time ends; returns whether it was answered."""

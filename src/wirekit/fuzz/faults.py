@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import ENDED_INSIDE, Conversation, Frame, Quarantined
 from wirekit.fuzz.targets import Outcome
 from wirekit.rules import check
 
@@ -22,6 +22,12 @@ def undecoded(item: Frame | Quarantined) -> Outcome | None:
         return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
     error = item.decoded.error
     return None if error is None else Outcome("answer", str(error), f"{item.schema} {error.path}")
+
+
+def unreadable(side: str, conversation: Conversation) -> Outcome | None:
+    """The fault of a side that sends no more, and whose last bytes begin no frame."""
+    lost = (each for each in conversation.close(side) if isinstance(each, Quarantined) and each.reason != ENDED_INSIDE)
+    return next(map(undecoded, lost), None)
 
 
 def broken_rules(side: str, protocol: str, items: Iterable[Frame | Quarantined]) -> Iterator[Outcome]:

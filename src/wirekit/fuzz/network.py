@@ -13,7 +13,7 @@ from wirekit import decoding, encoding
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong
 from wirekit.fuzz.cases import Case
-from wirekit.fuzz.faults import broken_rules, undecoded
+from wirekit.fuzz.faults import broken_rules, undecoded, unreadable
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target
 from wirekit.registry import registry
 
@@ -61,8 +61,11 @@ class Server:
             if data:
                 yield data
 
-    def silence(self, request: Frame, seconds: float) -> Outcome:
-        """The fault of a server that has not responded to a request."""
+    def silence(self, request: Frame, seconds: float, conversation: Conversation) -> Outcome:
+        """The fault of a server that has not responded to a request, the last one of a conversation."""
+        fault = unreadable("server", conversation)
+        if fault is not None:
+            return fault
         api = request.description.api or "request"
         if self.closed:
             return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
@@ -135,12 +138,14 @@ class TcpTarget(ServerTarget):
         self._opening = [encoding.encode(self._protocol.key(name), value) for name, value in frames]
 
     def talk(self, server: Server, case: Case) -> Outcome:
-        exchange = _Exchange(server, Conversation(self._protocol.name))
+        conversation = Conversation(self._protocol.name)
+        exchange = _Exchange(server, conversation)
         for data in self._opening:
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
                 kind = "dropped" if server.closed else "unanswered"
-                return Outcome(kind, "no response to the opening of the connection", "the opening")
+                silence = Outcome(kind, "no response to the opening of the connection", "the opening")
+                return unreadable("server", conversation) or silence
         started = len(exchange.frames)
         exchange.send(case.data)
         requests = [frame for frame in exchange.frames[started:] if frame.side == "client"]
@@ -154,7 +159,7 @@ class TcpTarget(ServerTarget):
         if problem is not None:
             return problem
         if owed and not answered:
-            return server.silence(requests[0], self._bounds.seconds)
+            return server.silence(requests[0], self._bounds.seconds, conversation)
         if endless is not None and not server.closed and not answered:
             return Outcome("kept", f"the connection stays open after a frame whose length is invalid: {endless}")
         return Outcome(REFUSED if server.closed else ACCEPTED)

@@ -203,20 +203,32 @@ class _Scan:
     def _errors(self, levels: list[LevelErrors], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:
         """The error texts of each value, and whether one is a limit that all values share."""
         texts: dict[int, list[str]] = {}
-        exceeded = False
+        exceeded, are_records = False, is_list(self.key, self.context)
         for each in levels:
             rows, which = each.table()
             pairs = [*zip(rows.to_pylist(), which.tolist(), strict=True)] if rows.num_rows else []
             for row, number in [*((row, number) for number, row in each.front.items()), *pairs]:
-                value = number
+                value, path = number, row["path"]
                 if row["wrapper"] is not None:
                     value = int(np.searchsorted(begins, row["wrapper"], side="right")) - 1
-                where = f"{self.key}: {row['path']}" if row["path"] else self.key
+                elif are_records and number not in each.front:
+                    path = f"{self._element(each.level, number, row['offset'])}{'.' if path else ''}{path}"
+                where = f"{self.key}: {path}" if path else self.key
                 inside = " of decompressed data" if row["at_depth"] else ""
                 text = f"{where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
                 texts.setdefault(value, []).append(text)
                 exceeded |= row["limit"] in SHARED
         return texts, exceeded
+
+    def _element(self, level: Level, value: int, offset: int) -> str:
+        """The path of the record at an offset in a value; records that do not decode count as well."""
+        number, start = 0, int(level.begins[value]) + offset
+        for first, starts, count in (("first", "offset", level.rows), ("failed", "error_offset", level.errors)):
+            before = int(np.searchsorted(level.arrays[starts][:count], start))
+            number += max(
+                before - int(level.arrays[first][value]), 0
+            )  # the value before may end in an error at its end
+        return f"{self.columnar.plan.path}[{number}]"
 
     def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], valid: NDArray[Any]) -> None:
         """Adds an error for each value, otherwise good, that has bytes after its records."""

@@ -57,6 +57,13 @@ def test_short_output_and_no_pager_go_to_the_terminal(tmp_path: Path, arguments:
     assert paged == ""
 
 
+def test_messages_wait_for_the_pager(tmp_path: Path) -> None:
+    capture = Path(__file__).parents[2] / "fixtures" / "pcap" / "pulsar-corrupt_checksum.pcap"
+    terminal, paged = on_terminal(tmp_path, "frames", str(capture))
+    assert terminal.split(" ", 2)[2] == "1 check failed: crc32c ×1\r\n"
+    assert "1 message" in paged
+
+
 @pytest.mark.parametrize("variables", [{"PAGER": "'less"}, {"PAGER": " "}, {"COLUMNS": "0", "PAGER": "cat"}])
 def test_settings_of_a_terminal_that_make_no_sense(tmp_path: Path, variables: dict[str, str]) -> None:
     capture = Path(__file__).parents[2] / "fixtures" / "pcap" / "jmq4-odd.pcap"

@@ -87,7 +87,7 @@ class _Remarks(io.TextIOBase):
     """Standard error: held while the pager has the screen."""
 
     def __init__(self, terminal: Any, paged: _Paged) -> None:
-        self.texts: list[str] = []
+        self.held = io.StringIO()  # refuses bytes as a terminal does: click tries which of both a stream takes
         self._terminal = terminal
         self._paged = paged
 
@@ -96,7 +96,7 @@ class _Remarks(io.TextIOBase):
             self._terminal.write(text)
             self._terminal.flush()
         else:
-            self.texts.append(text)
+            self.held.write(text)
         return len(text)
 
     def isatty(self) -> bool:
@@ -127,7 +127,7 @@ def paging() -> Iterator[None]:
             pass
         paged.end()
         sys.stdout, sys.stderr = terminal, errors
-        errors.write("".join(remarks.texts))
+        errors.write(remarks.held.getvalue())
 
 
 def no_pager_option() -> click.Option:

@@ -1,7 +1,7 @@
 """The command line. Each command lives in a module of its own, which is imported when the command runs.
 
-Exit status: 0 if all bytes were decoded, 1 if some were not (standard error names them), 2 for wrong usage. Colour and
-progress are for terminals only.
+Exit status: 0 if all bytes were decoded, 1 if some were not (standard error names them), 2 for wrong usage, 130 after
+Ctrl-C. Colour and progress are for terminals only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import click
 import wirekit
 from wirekit.cli.common import IN_ASCII, say
 from wirekit.cli.paging import no_pager_option, paging
+from wirekit.cli.pipes import interrupted
 from wirekit.errors import Misuse, WirekitError
 from wirekit.tuning import collect_rarely
 
@@ -151,8 +152,8 @@ def _run(arguments: list[str] | None) -> int:
         status = _invoke(arguments)
         sys.stdout.flush()
     except OSError as error:
-        return _broken(error) or status
-    return status
+        status = _broken(error) or status
+    return INTERRUPTED if interrupted() and status in (0, 1) else status
 
 
 def _invoke(arguments: list[str] | None) -> int:

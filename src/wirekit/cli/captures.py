@@ -22,7 +22,8 @@ from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import CLOCK_STEP_US, Segment
 from wirekit.cli.arguments import KeyType
-from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, once, piped, reopenable, say
+from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, once, say
+from wirekit.cli.pipes import piped, reopenable
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import (
@@ -250,7 +251,7 @@ def open_named(name: str) -> Capture:
     """
     source = piped(name)
     if source is not None:
-        return piped_capture(source, name, waiting=sys.stdout.flush)
+        return piped_capture(source, name, waiting=sys.stdout.flush, stopped=lambda: source.stopped)
     return open_capture(STANDARD_INPUT_FILE if name == STANDARD_INPUT else name, name=name)
 
 

@@ -7,17 +7,15 @@ import importlib
 import importlib.util
 import os
 import signal
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
 from wirekit.errors import lacking, plural
-from wirekit.storage import is_remote
 from wirekit.times import moment
 from wirekit.tuning import keep_pandas_out
 from wirekit.values import json_text, printable
@@ -240,55 +238,12 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def read_bytes(path: str | None, most: int = -1) -> bytes:
     """The bytes of a file, or of standard input for ``-`` and None; the first ``most`` bytes if that is not -1."""
     if path in (None, STANDARD_INPUT):
-        source = _standard_input()
+        source = standard_input()
         if source.isatty():
             say("reading from the terminal; Ctrl-D at the beginning of a line ends the input")
         return source.read(most)
     with open(path, "rb") as file:
         return file.read(most)
-
-
-def piped(path: str) -> BufferedReader | None:
-    """The stream of standard input or of a pipe, which can be read only once; None for a regular file."""
-    if is_remote(path):
-        return None
-    if path == STANDARD_INPUT:
-        source = _standard_input()
-        if source.isatty():
-            raise click.UsageError("standard input is a terminal; name a file, or pass one as standard input: - < FILE")
-        return None if stat.S_ISREG(os.fstat(source.fileno()).st_mode) else source
-    if os.path.isfile(path):
-        return None
-    if path not in _pipes or _pipes[path].closed:
-        _pipes[path] = open(path, "rb")  # noqa: SIM115  # closed by who reads it
-    return _pipes[path]
-
-
-_pipes: dict[str, BufferedReader] = {}
-"""Open pipes, by path: a pipe can be opened only once, and is examined before it is read."""
-
-
-@contextmanager
-def reopenable(path: str) -> Iterator[str]:
-    """The path of a file that may be opened more than once: this one, or a copy of a pipe or of standard input."""
-    source = piped(path)
-    if source is None:
-        yield STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
-        return
-    import shutil
-    import tempfile
-
-    from wirekit.capture.files.content import copying
-
-    with ExitStack() as stack:
-        # A copy that does not fit is closed inside ``copying``, because closing writes again, and fails again.
-        with copying(), ExitStack() as unfinished:
-            copy = unfinished.enter_context(tempfile.NamedTemporaryFile(prefix="wirekit_"))
-            with source:
-                shutil.copyfileobj(source, copy)
-            copy.flush()
-            stack.push(unfinished.pop_all())
-        yield copy.name
 
 
 def once(paths: tuple[str, ...]) -> None:
@@ -297,7 +252,8 @@ def once(paths: tuple[str, ...]) -> None:
         raise click.UsageError("standard input can be read only once; give - once")
 
 
-def _standard_input() -> BufferedReader:
+def standard_input() -> BufferedReader:
+    """The bytes of standard input."""
     if sys.stdin is None:
         raise click.UsageError("standard input is closed; name a file")
     return cast(BufferedReader, sys.stdin.buffer)

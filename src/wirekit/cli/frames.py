@@ -22,12 +22,13 @@ from wirekit.cli.captures import (
     road_option,
     separate_option,
 )
-from wirekit.cli.common import console, failed, on_terminal, piped, print_line, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, print_line, say, strict_option
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import Numbered, numbered
+from wirekit.cli.pipes import piped
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import WhereFrames, in_order
 from wirekit.conversation import Frame

@@ -28,22 +28,13 @@ from wirekit.cli.captures import (
     road_option,
     separate_option,
 )
-from wirekit.cli.common import (
-    COLUMNS,
-    STANDARD_INPUT,
-    check_page,
-    console,
-    need,
-    on_terminal,
-    piped,
-    print_json,
-    say,
-)
+from wirekit.cli.common import COLUMNS, STANDARD_INPUT, check_page, console, need, on_terminal, print_json, say
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, decided, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
+from wirekit.cli.pipes import piped
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules

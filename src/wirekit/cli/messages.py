@@ -38,15 +38,14 @@ from wirekit.cli.common import (
     need,
     on_terminal,
     padded,
-    piped,
     print_wrapped,
-    reopenable,
     say,
     strict_option,
 )
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
+from wirekit.cli.pipes import piped, reopenable
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import AT_ONCE, MessageRows, WaitingMessages, WhereMessages
 from wirekit.conversation import Frame, Message

@@ -45,20 +45,23 @@ class Capture:
         skipped: number of packets that ``segments`` skipped, by reason.
     """
 
-    def __init__(self, path: str, content: Content, limits: Limits) -> None:
+    def __init__(
+        self, path: str, content: Content, limits: Limits, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         """Use ``open_capture`` or ``piped_capture``.
 
         Args:
             path: the name of the file.
             content: its bytes; closed with the capture.
             limits: limits on the sizes that a record announces.
+            stopped: see ``piped_capture``.
         """
         self.path = path
         self.limits = limits
         self.damage: WireError | None = None
         self.walked = 0
         self.skipped: Counter[str] = Counter()
-        self._content = content
+        self._content, self._stopped = content, stopped
         self.format, self.first = self._recognise()
 
     @property
@@ -204,13 +207,16 @@ class Capture:
     def ended(self, offset: int, error: WireError | None) -> None:
         """Stores where a walk ended and why; an incomplete file is reported before any other error."""
         self.walked = offset
+        unpacking = self._content.error
+        if self._stopped():
+            unpacking, error = None, None if isinstance(error, Short) else error
         if error is not None and not error.hint and not self.piped:
             # A file header reads as a record without data, so the error is in the bytes after it.
             places = (at for at in (offset, offset - LEAD) if at > 0 and is_capture(self.read(at, _HEAD)))
             error.hint = next((JOINED.format(at) for at in places), "")
         if isinstance(error, Short) and not error.hint:
             error.hint = CUT
-        self.damage = self._content.error or error
+        self.damage = unpacking or error
 
 
 def is_capture(data: bytes) -> bool:
@@ -302,7 +308,12 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
 
 
 def piped_capture(
-    source: BufferedReader, name: str, *, limits: Limits | None = None, waiting: Callable[[], object] | None = None
+    source: BufferedReader,
+    name: str,
+    *,
+    limits: Limits | None = None,
+    waiting: Callable[[], object] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Capture:
     """Opens a capture that is read from a pipe: its items once and in order, without a copy of the bytes.
 
@@ -311,13 +322,15 @@ def piped_capture(
         name: the name of the pipe in errors.
         limits: ``frame`` bounds the size that a record may announce; by default those of the protocol ``net``.
         waiting: called before each wait for more bytes.
+        stopped: whether the pipe has ended because its reader wanted no more; then an incomplete last record is no
+            damage.
 
     Raises:
         Wrong, Short: as for ``open_capture``.
     """
     content = PipedContent(source, packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]), waiting)
     try:
-        return Capture(name, content, limits or registry.protocol("net").limits)
+        return Capture(name, content, limits or registry.protocol("net").limits, stopped)
     except BaseException:
         source.close()
         raise

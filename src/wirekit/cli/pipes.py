@@ -1,0 +1,197 @@
+"""Input that can be read only once: standard input and named pipes. The first Ctrl-C ends it, as it ends tcpdump.
+
+A command that reads a pipe needs no code for this: it finishes with the bytes that it has, as if the pipe ended there.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedReader, RawIOBase
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, say, standard_input
+from wirekit.errors import WireError, plural
+from wirekit.storage import is_remote
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+LAST_BYTES_SECONDS = 1.0
+"""How long a pipe is read after Ctrl-C. In a terminal, it ends the writer of the pipe, too, which then writes what it
+holds: tcpdump without ``-U`` up to 4 KiB.
+"""
+_PIECE = 1 << 20  # bytes of a capture that are copied at once
+
+
+class Pipe(BufferedReader):
+    """A pipe that ends at the first Ctrl-C while it is read; a second Ctrl-C ends the command at once.
+
+    Args:
+        source: the pipe; nothing must have been read from it.
+        name: its name in messages.
+    """
+
+    def __init__(self, source: BufferedReader, name: str) -> None:
+        self._interruptible = _Interruptible(source, name)
+        super().__init__(self._interruptible)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has ended because of Ctrl-C, so that its last record may be incomplete."""
+        return self._interruptible.stopped
+
+
+class _Interruptible(RawIOBase):
+    interrupted = False  # whether Ctrl-C has ended any pipe
+
+    def __init__(self, source: BufferedReader, name: str) -> None:
+        self.stopped = False
+        self._source, self._name = source, name
+        self._size, self._over = 0, False
+        self._deadline: float | None = None
+        self._before: Any = None  # the handler of SIGINT; None unless it is replaced
+        self._signals: list[int] = []  # a pipe to which Python writes each signal
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._source.fileno()
+
+    def readinto(self, buffer: Any) -> int:
+        if self._over:
+            return 0
+        self._listen()
+        size = os.readv(self.fileno(), [buffer]) if self._has_more() else 0
+        self._size += size
+        if not size:
+            self._end()
+        return size
+
+    def _listen(self) -> None:
+        if self._signals:
+            return
+        self._signals += os.pipe()
+        os.set_blocking(self._signals[1], False)
+        signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False)
+        self._before = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        _Interruptible.interrupted = True
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            signal.set_wakeup_fd(-1)
+            self._before = None
+
+    def _has_more(self) -> bool:
+        """Waits for bytes or for the end of the pipe; false if Ctrl-C comes first, or came some time before."""
+        pipe, signals = self.fileno(), self._signals[0]
+        while not self.interrupted:
+            if signals not in select.select([pipe, signals], [], [])[0]:
+                return True
+            if signal.SIGINT in os.read(signals, 64):
+                _Interruptible.interrupted = True
+        now = time.monotonic()
+        self._deadline = self._deadline or now + LAST_BYTES_SECONDS
+        return now < self._deadline and bool(select.select([pipe], [], [], self._deadline - now)[0])
+
+    def _end(self) -> None:
+        self._over = True
+        self._forget()
+        if self.interrupted:
+            if not self._size:
+                raise KeyboardInterrupt
+            self.stopped = True
+            say(f"{self._name}: interrupted after {plural(self._size, 'byte')}; the output covers what was read")
+
+    def close(self) -> None:
+        if not self.closed:
+            self._forget()
+            while self._signals:
+                os.close(self._signals.pop())
+            self._source.close()
+        super().close()
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C has ended a pipe."""
+    return _Interruptible.interrupted
+
+
+def piped(path: str) -> Pipe | None:
+    """The stream of standard input or of a pipe, which can be read only once; None for a regular file."""
+    if is_remote(path) or (path != STANDARD_INPUT and os.path.isfile(path)):
+        return None
+    if path not in _pipes or _pipes[path].closed:
+        if path != STANDARD_INPUT:
+            source = open(path, "rb")  # noqa: SIM115  # closed by who reads it
+        else:
+            source = standard_input()
+            if source.isatty():
+                raise click.UsageError(
+                    "standard input is a terminal; name a file, or pass one as standard input: - < FILE"
+                )
+            if stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                return None
+        _pipes[path] = Pipe(source, path)
+    return _pipes[path]
+
+
+_pipes: dict[str, Pipe] = {}
+"""Open pipes, by path: a pipe can be opened only once, and is examined before it is read."""
+
+
+@contextmanager
+def reopenable(path: str) -> Iterator[str]:
+    """The path of a file that may be opened more than once: this one, or a copy of a pipe or of standard input."""
+    source = piped(path)
+    if source is None:
+        yield STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
+        return
+    import shutil
+    import tempfile
+
+    from wirekit.capture.files.content import copying
+
+    with ExitStack() as stack:
+        # A copy that does not fit is closed inside ``copying``, because closing writes again, and fails again.
+        with copying(), ExitStack() as unfinished:
+            copy = unfinished.enter_context(tempfile.NamedTemporaryFile(prefix="wirekit_"))
+            with source:
+                shutil.copyfileobj(source, copy)
+            copy.flush()
+            if source.stopped:
+                _keep_whole_records(copy.name)
+            stack.push(unfinished.pop_all())
+        yield copy.name
+
+
+def _keep_whole_records(path: str) -> None:
+    """Removes an incomplete record at the end of a capture, of a compressed one after decompression."""
+    from wirekit.capture.files import open_capture
+    from wirekit.errors import Short
+
+    try:
+        capture = open_capture(path)
+    except WireError:  # it is another file, or its header is incomplete; reading it says so
+        return
+    with capture, open(path, "r+b") as file:
+        for _ in capture.items():
+            pass
+        if capture.incomplete:
+            for offset in range(0, capture.walked, _PIECE):
+                file.write(capture.read(offset, min(_PIECE, capture.walked - offset)))
+        if capture.incomplete or isinstance(capture.damage, Short):
+            file.truncate(capture.walked)

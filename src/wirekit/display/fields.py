@@ -29,7 +29,7 @@ MOST_ELEMENTS = 16  # of a list that are shown
 FIRST_ELEMENTS = 12  # of a longer one
 MOST_PATTERN = 32  # bits of a number that are drawn
 
-NOTES = {"keep": "encode keeps it"}  # on what records hold beside their fields
+NOTES = {"keep": "not as computed; encode writes it unchanged"}  # on what records hold beside their fields
 
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}

@@ -155,6 +155,7 @@ PROTOCOL = Protocol(
         "offset_checkpoint": r"(recovery-point|replication|cleaner)-offset-checkpoint",
         "meta_properties": r"meta\.properties",
     },
+    stored_topics={"log_segment": "wirekit.protocols.kafka.reading:topic_of_file"},
     examined=dict.fromkeys(_of_messages(), "wirekit.protocols.kafka.dialogue:examine"),
     directory="wirekit.protocols.kafka.data_directory:check",
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),

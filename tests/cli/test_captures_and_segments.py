@@ -225,7 +225,8 @@ def test_messages_of_a_capture(fixtures: Path) -> None:
 @pytest.mark.parametrize("engine", ["rows", "columns"])
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_messages_with_a_failed_check_are_counted(output: str, engine: str, fixtures: Path, tmp_path: Path) -> None:
-    path = tmp_path / "damaged.log"
+    path = tmp_path / "t-none-0" / "damaged.log"
+    path.parent.mkdir()
     data = bytearray(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
     data[40] ^= 1
     path.write_bytes(data)
@@ -378,6 +379,23 @@ def test_a_segment_from_standard_input(fixtures: Path) -> None:
     by_name, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
     assert (piped.status, len(piped.lines)) == (0, len(by_name.lines))
     assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, by_name.lines, strict=True))
+
+
+@pytest.mark.parametrize("command", ["messages", "pipeline -o tables", "sql 'FROM messages WHERE topic IS NULL'"])
+def test_a_segment_outside_of_its_directory_has_no_topic(
+    command: str, fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("orders-0", "copies", "more"):
+        Path(folder).mkdir()
+        shutil.copy(fixtures / "kafka" / "disk" / "0.10.2.2-t-gzip-0.log", f"{folder}/{0:020}.log")
+    note = "topic unknown; a broker stores it only in the name of the directory, such as orders-0"
+    assert Run(*shlex.split(command), "orders-0").err == ""
+    segment = "copies/00000000000000000000.log"
+    assert Run(*shlex.split(command), segment).err == f"wirekit: {segment}: {note}\n"
+    assert Run(*shlex.split(command), "copies", "more", "orders-0").err == (
+        f"wirekit: {segment} and 1 more file: {note}\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections"])

@@ -60,7 +60,8 @@ def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_failed_check_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    segment = tmp_path / f"{0:020}.log"
+    segment = tmp_path / "t-none-0" / f"{0:020}.log"
+    segment.parent.mkdir()
     data = bytearray(next((FIXTURES / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
     data[40] ^= 1
     segment.write_bytes(data)

@@ -277,7 +277,8 @@ def test_a_log_segment_that_is_gone_is_noted(tmp_path: Path) -> None:
 def test_a_log_segment_that_is_gone_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / f"{0:020}.log"
+    path = tmp_path / "orders-0" / f"{0:020}.log"
+    path.parent.mkdir()
     path.write_bytes(message_set(3))
     read = serial.write
 

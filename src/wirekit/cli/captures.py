@@ -34,6 +34,7 @@ from wirekit.pipeline.inputs import (
     find_inputs,
     joined_inputs,
     kind_of,
+    lacks_topic,
     matching,
     objects_of,
 )
@@ -228,6 +229,13 @@ def say_joined(parts: Parts) -> None:
     say(f"{parts[0]}: read as one capture with {more} up to {parts[-1]}; --separate reads each by itself")
 
 
+def say_without_topic(names: Sequence[str]) -> None:
+    """Reports stored files whose messages have no topic."""
+    if names:
+        more = f" and {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
+        say(f"{names[0]}{more}: topic unknown; a broker stores it only in the name of the directory, such as orders-0")
+
+
 @contextmanager
 def inputs_of(names: Sequence[str], unread: Unread, *, separate: bool) -> Iterator[tuple[Input, ...]]:
     """The captures and stored files of files and directories, within the block: standard input is copied to a file."""
@@ -240,7 +248,9 @@ def inputs_of(names: Sequence[str], unread: Unread, *, separate: bool) -> Iterat
         for parts in captures(inputs):
             if len(parts) > 1:
                 say_joined(tuple(each.name for each in parts))
-        yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in inputs)
+        inputs = tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in inputs)
+        say_without_topic([each.name for each in inputs if each.size and lacks_topic(each.path, each.kind)])
+        yield inputs
 
 
 def open_named(name: str) -> Capture:

@@ -26,6 +26,7 @@ from wirekit.cli.captures import (
     inputs_by_columns,
     parse_choice,
     road_option,
+    say_without_topic,
     separate_option,
 )
 from wirekit.cli.common import (
@@ -51,7 +52,7 @@ from wirekit.cli.where import AT_ONCE, MessageRows, WaitingMessages, WhereMessag
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
-from wirekit.pipeline.inputs import CAPTURE, stored_kind, use_of
+from wirekit.pipeline.inputs import CAPTURE, lacks_topic, stored_kind, use_of
 from wirekit.pipeline.messages import unplaced
 from wirekit.registry import registry
 from wirekit.stored import Piece
@@ -117,6 +118,7 @@ def command(
     for path in (parts[0] for parts in parted if selection.active and len(parts) == 1):
         if not _is_capture(path):
             raise Misuse(f"{path} is not a capture: selection options need frames; use `wirekit sql`")
+    without_topic: list[str] = []
     for parts in parted:
         path = parts[0]
         before, unplaced = show.bad, show.unplaced
@@ -125,7 +127,7 @@ def command(
         else:
             with reopenable(path) as copy:
                 chosen = engine or _engine(max(much, _size((copy,))), output)
-                status |= _stored(path, copy, protocol, chosen, show)
+                status |= _stored(path, copy, protocol, chosen, show, without_topic)
         if show.bad > before:
             say(f"{path}: {plural(show.bad - before, 'message')} with a failed check")
             status |= strict
@@ -133,6 +135,7 @@ def command(
             number = plural(show.unplaced - unplaced, "message")
             reason = "compressed data ends inside a message, or offsets exceed 64 bits"
             say(f"{path}: {number} without an offset, because {reason}")
+    say_without_topic(without_topic)
     if isinstance(show, _Table) and show.empty and not selection.active:
         say("no messages")
     return status
@@ -336,10 +339,10 @@ def _shown(data: bytes | None, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
 
 
-def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int:
+def _stored(path: str, copy: str, protocol: str, engine: str, show: Show, without_topic: list[str]) -> int:
     """Prints the messages of a file that a broker stores, which its name or its content shows.
 
-    A new segment may be empty, no other file.
+    A new segment may be empty, no other file. ``without_topic`` receives the path if the messages have no topic.
     """
     kind = stored_kind(path)
     if os.path.isfile(copy) and not os.path.getsize(copy) and kind == CAPTURE:
@@ -347,16 +350,18 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
         return 1
     names = [protocol] if protocol else [name for name in registry.protocols() if registry.protocol(name).stored]
     for key, read in _readers(names, engine):
-        status, fits_kind = 0, key == kind
+        status, size, fits_kind = 0, 0, key == kind
         for piece in _ahead(read(copy)) if engine == "columns" else read(copy):
             fits_kind = fits_kind or piece.fits
             if not fits_kind:
                 break
+            size += piece.length
             show.piece(path, piece)
             for problem in piece.problems:
                 say(f"{path}: {problem}")
                 status = 1
         if fits_kind:
+            without_topic += [path] if size and lacks_topic(copy, key) else []
             return status
     say(f"{path}: {_not_known(path, copy, names)}")
     return 1

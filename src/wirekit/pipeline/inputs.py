@@ -23,7 +23,7 @@ from wirekit.capture.files.unpacking import LONGEST_MAGIC, packing_of
 from wirekit.capture.links import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse, WireError
-from wirekit.registry import registry
+from wirekit.registry import load_object, registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
 from wirekit.times import moment
 
@@ -293,6 +293,13 @@ def stored_kind(name: str, *, messages: bool = True) -> str:
             if re.fullmatch(names, base) and (layout in protocol.stored or not messages):
                 return protocol.key(layout)
     return CAPTURE
+
+
+def lacks_topic(path: str, kind: str) -> bool:
+    """Whether messages of a stored file have no topic, because its path should have it and does not."""
+    protocol, _, layout = kind.partition(".")
+    place = registry.protocol(protocol).stored_topics.get(layout) if kind != CAPTURE else None
+    return place is not None and load_object(place)(path) is None
 
 
 def kind_of(name: str) -> str:

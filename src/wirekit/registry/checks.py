@@ -57,7 +57,7 @@ def check_protocol(protocol: Protocol) -> None:
     places = {"dialogue": protocol.dialogue, "tables": protocol.tables}
     places |= {role: getattr(protocol, role) for role in ("pairing", "rules", "directory")}
     referred += [("stored_names", key) for key in protocol.stored_names]
-    for role in ("stored", "stored_columns", "stored_walks", "examined", "built"):
+    for role in ("stored", "stored_columns", "stored_walks", "stored_topics", "examined", "built"):
         referred += [(role, key) for key in getattr(protocol, role)]
         places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}
     for role, key in referred:

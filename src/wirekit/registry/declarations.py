@@ -111,6 +111,8 @@ class Protocol:
             it finds no start, or a record that a reader might not step over by its size.
         stored_names: {layout of a stored file: regular expression for the names of such files}. Files of a layout
             that ``stored`` lacks have no messages; `wirekit decode` knows their layout.
+        stored_topics: {layout of ``stored`` whose files do not contain the topic: ``module:function``}; the function
+            takes the path of a file and returns the topic in it, or None if the path has none.
         examined: {layout: ``module:function``}; the function takes a decoded value and adds verdicts that need a search
             in its bytes. `wirekit decode` calls it.
         directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
@@ -141,6 +143,7 @@ class Protocol:
     stored_columns: Mapping[str, str] = field(default_factory=dict)
     stored_walks: Mapping[str, str] = field(default_factory=dict)
     stored_names: Mapping[str, str] = field(default_factory=dict)
+    stored_topics: Mapping[str, str] = field(default_factory=dict)
     examined: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     built: Mapping[str, str] = field(default_factory=dict)

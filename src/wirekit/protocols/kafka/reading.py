@@ -59,6 +59,16 @@ def named_partition(name: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match is not None and int(match[2]) <= LARGEST_PARTITION else None
 
 
+def topic_of_file(path: str) -> str | None:
+    """The topic in the name of a segment's directory."""
+    topic, _ = _partition_of_file(path)
+    return topic
+
+
+def _partition_of_file(path: str) -> tuple[str, int] | tuple[None, None]:
+    return named_partition(Path(path).absolute().parent.name) or (None, None)
+
+
 class _Wrapper(NamedTuple):
     """Fields of a compressed message that apply to the messages in it."""
 
@@ -171,7 +181,7 @@ class SegmentFile:
     def __init__(self, path: str, file: BufferedReader) -> None:
         self.topic: str | None
         self.partition: int | None
-        self.topic, self.partition = named_partition(Path(path).absolute().parent.name) or (None, None)
+        self.topic, self.partition = _partition_of_file(path)
         self.stretch = 0
         self.position = 0
         self.last = self.after_damage = False

@@ -38,7 +38,6 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 
-from wirekit.capture.files import is_capture
 from wirekit.capture.files.unpacking import packing_of
 from wirekit.errors import Misuse, plural
 from wirekit.pipeline.inputs import (
@@ -53,12 +52,10 @@ from wirekit.pipeline.inputs import (
     grouped,
     joined_inputs,
     renumbered,
-    tables_around,
-    use_of,
 )
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
-from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
+from wirekit.pipeline.reading import READABLE, ended_batches, refusal_of, table_batches
 from wirekit.pipeline.roads import by_columns, is_compressed
 from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
@@ -301,9 +298,8 @@ def _refuse_others(files: Iterable[Input], may_grow: bool) -> None:
     for each in files:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
-        if not (may_grow and len(head) < HEAD) and packing_of(head) is None and not is_capture(head):
-            advice = (tables_around(each.name) or use_of(each.path)) if head else "the file is empty"
-            raise Misuse(f"{each.name} is neither a capture nor a log segment; {advice}")
+        if not (may_grow and len(head) < HEAD) and packing_of(head) is None and (refusal := refusal_of([each])):
+            raise Misuse(refusal)
 
 
 def _splits(file: Input) -> list[Split]:

@@ -6,6 +6,7 @@ import array
 import fcntl
 import json
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -145,10 +146,8 @@ def test_the_last_bytes_of_the_writer_are_read(size: int, tmp_path: Path) -> Non
     arguments = [sys.executable, "-c", WRITER, str(PCAP), str(size)]
     with subprocess.Popen(arguments, stdout=writing, process_group=0) as writer:
         os.close(writing)
+        select.select([reading], [], [])  # the writer has begun
         process = started("frames", "-", stdin=reading, process_group=writer.pid)
-        begun = array.array("i", [0])
-        while not begun[0] and process.poll() is None:
-            fcntl.ioctl(reading, termios.FIONREAD, begun)
         wait_until_read(reading)
         os.close(reading)
         os.killpg(writer.pid, signal.SIGINT)

@@ -24,7 +24,7 @@ from wirekit.storage import is_remote
 if TYPE_CHECKING:
     from types import FrameType
 
-LAST_BYTES_SECONDS = 1.0
+LAST_BYTES_SECONDS = 2.0
 """How long a pipe is read after Ctrl-C. In a terminal, it ends the writer of the pipe, too, which then writes what it
 holds: tcpdump without ``-U`` up to 4 KiB.
 """

@@ -335,6 +335,8 @@ PAIR = Struct("a" / uint8, "b" / uint16)
     [
         (Array(uint8, PAIR), "03 010203 040506 07", [(1, 515), (4, 1286)], ["b", ""]),
         (Array(uint8, Sized(uint8, PAIR)), "03 020000 03010203 03040506", [(1, 515), (4, 1286)], ["b"]),
+        (RecordsToEnd(Sized(int16, PAIR, null=-1)), "0002 0000 0003 010203", [(1, 515)], ["b"]),
+        (Sized(int16, PAIR, null=-1), "0002 0000 0003 010203", [(1, 515)], ["b"]),
         (Array(uint8, Sized(uint8, PAIR, contain=True)), "03 020000 03010203 00", [(1, 515)], ["b", "a"]),
         (Array(uint8, Sized(uint8, PAIR, contain=True)), "02 00", [], ["a", ""]),
         (

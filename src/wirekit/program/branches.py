@@ -134,18 +134,18 @@ class Branches(Choices):
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         self.refuse_wide(node.length, path, node, "length")
         size = self.load(node.length, path).to
-        work = partial(self.within, node, size, path, scope)
+        record = not path and self.limit == steps.RANGE and self.around is None and not self.maybe
+        work = partial(self.within, node, size, path, scope, record=record)
         if node.null is None:
             return work()
         present, value = self.if_true(size, work, ">", node.null)
         return maybe(value, present)
 
-    def within(self, node: ir.Bounded, size: int, path: str, scope: Scope) -> Value:
-        """Reads a node inside the limit of a length."""
+    def within(self, node: ir.Bounded, size: int, path: str, scope: Scope, *, record: bool) -> Value:
+        """Reads a node inside the limit of a length, which may be that of the whole record."""
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
-        record = not path and self.limit == steps.RANGE and self.around is None and not self.maybe
         self.add_step(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=record))
         with self.during(limit=inner):
             value = self.node(node.node, path, scope)

@@ -242,6 +242,21 @@ def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnectio
         assert row["stored"] == row["same"] == (row["messages"] if stored else 0)
 
 
+def test_a_message_on_the_disks_of_two_replicas_counts_once() -> None:
+    """It is the same if one of the replicas has it."""
+    import duckdb
+
+    duck = duckdb.connect()
+    duck.execute(
+        "CREATE TABLE messages AS SELECT 't' AS topic, 0 AS partition, 7 AS timestamp_ms, * FROM (VALUES "
+        "('fetched', 1, 'a'), ('fetched', 2, 'b'), ('fetched', 3, 'c'), ('fetched', 4, NULL), "
+        "('stored', 1, 'a'), ('stored', 1, 'a'), ('stored', 2, 'b'), ('stored', 2, 'x'), ('stored', 3, 'x')"
+        ") AS messages (direction, log_offset, value)"
+    )
+    (row,) = answers(duck, "on_disk")
+    assert (row["messages"], row["stored"], row["same"]) == (4, 3, 2)
+
+
 def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) -> None:
     ends: dict[tuple[str, int], int] = {}
     for frame in frames:

@@ -265,19 +265,23 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
                 for each in topic.partition_responses:
                     key = topic.topic, each.partition
                     ends[key] = max(ends.get(key, -1), each.high_watermark)
-    committed: dict[tuple[str, str, int], int] = {}
+    committed: dict[tuple[str, str, int], int | None] = {}
     for piece in pieces_of_file(str(files / "__consumer_offsets-0" / f"{0:020}.log")):
         for message in piece.messages:
             key = wirekit.decode(message.key or b"", "kafka.consumer_offsets.key").value
-            if key.version <= 1 and message.value is not None:
-                value = wirekit.decode(message.value, "kafka.consumer_offsets.offset_value").value
-                committed[key.group, key.topic, key.partition] = value.offset
+            if key.version <= 1:
+                offset = None
+                if message.value is not None:
+                    offset = wirekit.decode(message.value, "kafka.consumer_offsets.offset_value").value.offset
+                committed[key.group, key.topic, key.partition] = offset
     lags = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "lag")}
+    assert None in committed.values()  # a deleted position
     for (group, topic, partition), offset in committed.items():
-        row = lags[group, topic, partition]
-        assert (row["committed"], row["log_end"]) == (offset, ends.get((topic, partition)))
+        row = lags.get((group, topic, partition), {})
+        assert row.get("committed") == offset
+        assert offset is None or row["log_end"] == ends.get((topic, partition))
     own = lags["kpy-group", "t-none", 0]
-    assert own["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
+    assert own["lag"] == ends["t-none", 0] - own["committed"]
     assert (own["client"], own["client_address"]) == ("kpy", "127.0.0.1")  # although the stored position is the latest
 
 
@@ -332,6 +336,22 @@ def test_a_refused_commit_does_not_change_the_lag() -> None:
         "FROM (VALUES (2, 4, NULL), (3, 8, 'ILLEGAL_GENERATION')) AS commits (time, log_offset, error)"
     )
     assert [(row["time"], row["lag"]) for row in answers(duck, "lag_over_time")] == [(2, 5)]
+
+
+def test_a_deleted_position_has_no_lag() -> None:
+    import duckdb
+
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE calls AS SELECT 'a' AS call_id, 'c' AS client, '10.0.0.1' AS client_address")
+    duck.execute("CREATE TABLE call_topics AS SELECT 't' AS topic, 0 AS partition, 9 AS high_watermark")
+    duck.execute(
+        "CREATE TABLE offsets AS SELECT 't' AS topic, 0 AS partition, 'a' AS call_id, NULL AS error, * "
+        "FROM (VALUES ('gone', TIMESTAMP '2026-01-31', 4, 'request', NULL), "
+        "('gone', '2026-02-01', NULL, 'stored', true), ('back', '2026-01-31', NULL, 'stored', true), "
+        "('back', '2026-02-01', 4, 'stored', false)) "
+        "AS positions (group_id, time, log_offset, source, deleted)"
+    )
+    assert [(row["group_id"], row["lag"]) for row in answers(duck, "lag")] == [("back", 5)]
 
 
 def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:

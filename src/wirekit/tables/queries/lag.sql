@@ -1,6 +1,7 @@
 -- Committed positions and lag of each group by partition.
 -- The lag is the highest high watermark that a fetch returned (`log_end`), minus the position. It is null if no
--- captured fetch of the partition returned one. The client is the last one that committed a position.
+-- captured fetch of the partition returned one. The client is the last one that committed a position. A position whose
+-- deletion is stored in `__consumer_offsets` is left out.
 WITH ends AS (
     SELECT topic, partition, max(high_watermark) AS log_end
     FROM call_topics
@@ -14,7 +15,7 @@ WITH ends AS (
         SELECT group_id, topic, partition, log_offset, time, call_id,
                CASE WHEN source = 'request' THEN time END AS requested
         FROM offsets
-        WHERE error IS NULL AND log_offset IS NOT NULL
+        WHERE error IS NULL AND (log_offset IS NOT NULL OR deleted)
     ) AS offsets
     LEFT JOIN calls ON calls.call_id = offsets.call_id
     WINDOW of_partition AS (PARTITION BY offsets.group_id, offsets.topic, offsets.partition),
@@ -25,5 +26,5 @@ SELECT commits.group_id, commits.topic, commits.partition, commits.log_offset AS
        ends.log_end - commits.log_offset AS lag, date_trunc('second', commits.time) AS committed_at,
        commits.client, commits.client_address
 FROM commits LEFT JOIN ends ON ends.topic = commits.topic AND ends.partition = commits.partition
-WHERE commits.latest = 1
+WHERE commits.latest = 1 AND commits.log_offset IS NOT NULL
 ORDER BY lag DESC, commits.group_id, commits.topic, commits.partition

@@ -214,6 +214,17 @@ def test_undecoded_bytes(duck: duckdb.DuckDBPyConnection) -> None:
     assert counts.items() <= undecoded[0].items()
 
 
+def test_clients_of_topics(duck: duckdb.DuckDBPyConnection) -> None:
+    """Those who send or receive messages; followers are no clients."""
+    users = answers(duck, "topic_clients")
+    (count,) = rows(
+        duck, "SELECT count(*) AS messages FROM messages WHERE direction IN ('produced', 'fetched', 'pushed')"
+    )
+    assert sum(row["messages"] for row in users) == count["messages"]
+    assert {row["api"] for row in users if row["topic"] == "t-none"} == {"produce", "fetch"}
+    assert not any((row["client"] or "").startswith("ReplicaFetcher") for row in users)
+
+
 def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
     expected = Counter(message.topic for frame in frames for message in frame.messages)
     counted: Counter[str | None] = Counter()

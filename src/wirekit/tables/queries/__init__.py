@@ -14,7 +14,7 @@ from wirekit.errors import Misuse
 from wirekit.values import quoted
 
 SUBJECTS = {
-    "Clients and versions": ("clients", "old_versions", "client_libraries"),
+    "Clients and versions": ("clients", "topic_clients", "old_versions", "client_libraries"),
     "Latency": ("latency", "slow_calls"),
     "Errors": ("topic_errors", "failed_calls", "undecoded"),
     "Messages": ("throughput", "undelivered", "on_disk", "wrong_checksums"),

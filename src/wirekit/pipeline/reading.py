@@ -60,9 +60,10 @@ def read(
         values: whether the table ``frames`` contains the values of frames.
 
     Returns:
-        A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark accept. Memory holds the packets of one
-        capture while it is read, or of one window if columns read it. Without rows there is one empty batch. After the
-        last batch there is a warning for each file that could not be read to its end.
+        A ``pyarrow.RecordBatchReader``, which DuckDB, Polars and pandas read, once; Spark needs the table that its
+        ``read_all()`` returns. Memory holds the packets of one capture while it is read, or of one window if columns
+        read it. Without rows there is one empty batch. After the last batch there is a warning for each file that could
+        not be read to its end.
 
     Raises:
         Misuse: for a table or column that does not exist, for a filter that does not fit the columns, for paths that

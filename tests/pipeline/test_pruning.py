@@ -205,7 +205,7 @@ def test_expressions_by_place_read_all_columns() -> None:
     ("text", "reason"),
     [
         ("", "is not COLUMN"),
-        ("api", "at 'its end'"),
+        ("api", "at its end; besides"),
         ("aip = 'x'", "no column 'aip'"),
         ("api = 'x' OR api = 'y'", "at 'OR'"),
         ("api = topic", "at 'topic'"),

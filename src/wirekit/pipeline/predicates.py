@@ -165,7 +165,7 @@ class _Parser:
     def _wrong(self, near: str) -> Misuse:
         return Misuse(
             f"{self._text!r} is not COLUMN = LITERAL [AND ...], as in \"protocol = 'kafka' AND time >= '2026-01-31'\", "
-            f"at {near or 'its end'!r}; besides =, there are <>, <, <=, >, >=, IN and IS [NOT] NULL"
+            f"at {repr(near) if near else 'its end'}; besides =, there are <>, <, <=, >, >=, IN and IS [NOT] NULL"
         )
 
     def _next(self, *kinds: str) -> str:

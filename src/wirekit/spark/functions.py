@@ -107,7 +107,8 @@ def messages(
     """The records in each byte string of a column, decompressed, as an array for ``explode`` and ``inline``.
 
     Nested records replace their outer record: messages replace their wrapper (Kafka), the messages of a batch their
-    frame (Pulsar). ``_depth`` and ``_index`` give the place of a record.
+    frame (Pulsar). ``_depth`` (Kafka) and ``_index`` (Pulsar) give the place of a record. The offsets in a compressed
+    Kafka set of magic 1 are relative, as in the bytes.
 
     Args:
         column, key, fields, context, mode, times: as for ``decode``; the schema is a list of records, or a record that

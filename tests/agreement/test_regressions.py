@@ -56,6 +56,7 @@ from wirekit.wire import (
     this,
     uint8,
     uint16,
+    uint24,
     uint32,
     uint64,
     varint32,
@@ -106,6 +107,10 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
             Struct("s" / Sized(int8, Struct("a" / int8), null=-1), "c" / If(this.s == None, int8))  # noqa: E711
         ),
         "ff 05 01 02",
+    ),
+    "a flag of an unusual number, in a length that may mean null": (
+        RecordsToEnd(Struct("s" / Sized(int16, Flag(uint24), null=-1))),
+        "0003 0000ff 0003 000001 ffff fffe",
     ),
     "the greatest number in decimal of 64 bits, and the next one": (
         RecordsToEnd(Struct("n" / Delimited(" ", number=True))),

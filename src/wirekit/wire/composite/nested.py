@@ -77,9 +77,8 @@ class Sized(Wrapping):
         return value
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        raw = null_length(self.null, stream)
         if obj is None and self.null is not None and not stream.is_kept(wrapped=True):
-            self.length._build(raw, stream, context, path)
+            self.length._build(null_length(self.null, stream), stream, context, path)
             return obj
         start = len(stream.buffer)
         self.length._build(0, stream, context, path)

@@ -272,6 +272,11 @@ def test_a_file_that_cannot_be_written_is_named(name: str, fixtures: Path, tmp_p
     assert (run.status, run.err) == (1, f"wirekit: {to}: No such file or directory\n")
 
 
+def test_a_result_is_not_written_to_an_object_store(fixtures: Path) -> None:
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", "s3://bucket/rows.csv")
+    assert (run.status, "write to a local file" in run.err) == (2, True)
+
+
 @pytest.mark.parametrize(("name", "status"), [("old.parquet", 2), ("old.csv", 0)])
 def test_a_type_that_a_form_lacks_leaves_the_file_as_it_was(
     name: str, status: int, fixtures: Path, tmp_path: Path

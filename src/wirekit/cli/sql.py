@@ -129,6 +129,8 @@ def command(
         raise click.UsageError("QUERY is empty")
     once(paths)
     choice = parse_choice(protocol, ports)
+    if to and is_remote(to):
+        raise click.UsageError(f"--to {to}: write to a local file; only wirekit pipeline writes to object stores")
     refuse_input("--to", to, paths)
     form = output or _form_of(to)
     if form == "parquet" and not to:

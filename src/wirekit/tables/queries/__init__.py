@@ -17,7 +17,7 @@ SUBJECTS = {
     "Clients and versions": ("clients", "topic_clients", "old_versions", "client_libraries"),
     "Latency": ("latency", "slow_calls"),
     "Errors": ("topic_errors", "failed_calls", "undecoded"),
-    "Messages": ("throughput", "undelivered", "on_disk", "wrong_checksums"),
+    "Messages": ("throughput", "topic_sizes", "undelivered", "on_disk", "wrong_checksums"),
     "Groups": ("groups", "members", "lag", "lag_over_time", "rebalances", "group_errors", "stored_commits"),
 }
 """{subject: the names of its queries}."""

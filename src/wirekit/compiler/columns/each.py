@@ -225,9 +225,7 @@ class _Scan:
         number, start = 0, int(level.begins[value]) + offset
         for first, starts, count in (("first", "offset", level.rows), ("failed", "error_offset", level.errors)):
             before = int(np.searchsorted(level.arrays[starts][:count], start))
-            number += max(
-                before - int(level.arrays[first][value]), 0
-            )  # the value before may end in an error at its end
+            number += max(before - int(level.arrays[first][value]), 0)  # the value before may end in an error there
         return f"{self.columnar.plan.path}[{number}]"
 
     def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], valid: NDArray[Any]) -> None:

@@ -32,7 +32,7 @@ SANITIZER = re.compile(
     rb"==\d+==\s?(?:ERROR|WARNING): (\w+Sanitizer: [^\n]*)|(" + _FILE + rb":\d+:\d+: runtime error: [^\n]*)"
 )
 SUMMARY = re.compile(rb"SUMMARY: (\w+Sanitizer: [^\n]*)")
-ASSERTION = re.compile(rb"(" + _FILE + rb":\d+): [^\n]{0,999}?Assertion [`']([^\n]{0,999})' failed")
+ASSERTION = re.compile(rb"(" + _FILE + rb":\d+): (?>[^\n]{0,999}?Assertion [`'])([^\n]{0,999})' failed")
 FRAME = re.compile(rb'File "([^"]+)", line (\d{1,9}) in (\S+)')
 
 

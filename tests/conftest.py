@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -44,6 +45,13 @@ if settings().derandomize:
 def fixtures() -> Path:
     """The directory of captures and vectors."""
     return FIXTURES
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> None:
+    """Commands that a test starts inherit it if SIGINT is ignored: in the background, and after a test of ``main``."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,8 @@ import signal
 
 def main() -> None:
     """Runs the command line; until it is loaded, Ctrl-C ends the process without a word."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from wirekit.cli import main as run
 
     run()

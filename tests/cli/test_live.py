@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,57 @@ def test_the_library_leaves_signals_alone(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=60)  # the pipe has ended, in case that the signal came just before a read
     assert process.returncode == -signal.SIGINT
     assert err.splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_the_first_interrupt_ends_all_pipes(tmp_path: Path) -> None:
+    paths = [tmp_path / "first", tmp_path / "second"]
+    for path in paths:
+        os.mkfifo(path)
+    # With a selection, the command examines all inputs before it reads one.
+    process = started("messages", "--protocol", "kafka", "--api", "produce", *map(str, paths))
+    with ExitStack() as stack:
+        pipes = []
+        for path in paths:
+            pipes.append(stack.enter_context(open(path, "wb")))
+            pipes[-1].write(PCAPNG.read_bytes()[:4_000])
+            pipes[-1].flush()
+            wait_until_read(pipes[-1].fileno())
+        pipes[0].write(PCAPNG.read_bytes()[4_000:5_000])
+        pipes[0].flush()
+        wait_until_read(pipes[0].fileno())
+        time.sleep(0.5)  # it waits for more
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    for path, size in zip(paths, ("5,000", "4,000"), strict=True):
+        assert f"wirekit: {path}: interrupted after {size} bytes; the output covers what was read" in err.decode()
+
+
+def test_a_command_in_the_background_ignores_interrupts() -> None:
+    """A script starts it so that it ignores SIGINT."""
+    code = "import signal, sys, wirekit_command; signal.signal(signal.SIGINT, signal.SIG_IGN); wirekit_command.main()"
+    reading, writing = os.pipe()
+    command = [sys.executable, "-c", code, "frames", "-"]
+    process = subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(PCAP.read_bytes()[:2_000])
+        pipe.flush()
+        wait_until_read(reading)
+        os.close(reading)
+        process.send_signal(signal.SIGINT)
+        pipe.write(PCAP.read_bytes()[2_000:])
+        pipe.close()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, Run("frames", str(PCAP)).out.replace(bytes(PCAP), b"-"), b"")
+
+
+def test_a_thread_reads_standard_input() -> None:
+    code = (
+        "from threading import Thread; from wirekit.cli import group;"
+        "thread = Thread(target=lambda: group.main(['frames', '-'], standalone_mode=False)); thread.start();"
+        "thread.join()"
+    )
+    with PCAP.open("rb") as file:
+        command = f"cat | {shlex.join([sys.executable, '-c', code])}"
+        completed = subprocess.run(command, shell=True, stdin=file, capture_output=True, check=True)
+    assert (completed.stdout, completed.stderr) == (Run("frames", str(PCAP)).out.replace(bytes(PCAP), b"-"), b"")

@@ -24,7 +24,6 @@ CAPTURES = [FIXTURES / "pcap" / "pulsar-batch.pcap", FIXTURES / "pcap" / "jmq4-c
 SECONDS = 60
 
 RUN = """
-import signal
 import sys
 from pathlib import Path
 from tests.pipeline import test_processes
@@ -32,7 +31,6 @@ from wirekit.pipeline import parallel, processes
 from wirekit.pipeline.inputs import Job, find_inputs
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background may ignore it
     output = Path(sys.argv[1])
     parallel.read_whole = test_processes.waiting
     processes.run(Job(find_inputs(sys.argv[2:])), output, 2)

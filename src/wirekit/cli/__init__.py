@@ -33,6 +33,8 @@ Arrow's own allocator returns large arrays to the system at once, and new pages 
 of numpy that wirekit does not need, starts threads that wait in a loop: a twentieth of the processor time of a run.
 """
 INTERRUPTED = 130
+IN_BACKGROUND = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+"""Whether the process began with SIGINT ignored, as a script starts commands in the background."""
 """The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
 """The environment variable by which a shell requests completion: ``bash_source`` and the like, then its queries."""
@@ -103,7 +105,8 @@ def main(arguments: list[str] | None = None) -> None:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(group, {}, "wirekit", COMPLETE, instruction))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not IN_BACKGROUND:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with paging():
             status = _run(arguments)

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -50,15 +51,11 @@ class Pipe(BufferedReader):
 
 
 class _Interruptible(RawIOBase):
-    interrupted = False  # whether Ctrl-C has ended any pipe
-
     def __init__(self, source: BufferedReader, name: str) -> None:
         self.stopped = False
         self._source, self._name = source, name
         self._size, self._over = 0, False
         self._deadline: float | None = None
-        self._before: Any = None  # the handler of SIGINT; None unless it is replaced
-        self._signals: list[int] = []  # a pipe to which Python writes each signal
 
     def readable(self) -> bool:
         return True
@@ -69,48 +66,25 @@ class _Interruptible(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if self._over:
             return 0
-        self._listen()
+        _interruption.listen(self)
         size = os.readv(self.fileno(), [buffer]) if self._has_more() else 0
         self._size += size
         if not size:
             self._end()
         return size
 
-    def _listen(self) -> None:
-        if self._signals:
-            return
-        self._signals += os.pipe()
-        os.set_blocking(self._signals[1], False)
-        signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False)
-        self._before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, self._interrupt)
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        _Interruptible.interrupted = True
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            signal.set_wakeup_fd(-1)
-            self._before = None
-
     def _has_more(self) -> bool:
         """Waits for bytes or for the end of the pipe; false if Ctrl-C comes first, or came some time before."""
-        pipe, signals = self.fileno(), self._signals[0]
-        while not self.interrupted:
-            if signals not in select.select([pipe, signals], [], [])[0]:
-                return True
-            if signal.SIGINT in os.read(signals, 64):
-                _Interruptible.interrupted = True
+        if _interruption.wait(self.fileno()):
+            return True
         now = time.monotonic()
         self._deadline = self._deadline or now + LAST_BYTES_SECONDS
-        return now < self._deadline and bool(select.select([pipe], [], [], self._deadline - now)[0])
+        return now < self._deadline and bool(select.select([self.fileno()], [], [], self._deadline - now)[0])
 
     def _end(self) -> None:
         self._over = True
-        self._forget()
-        if self.interrupted:
+        _interruption.forget(self)
+        if _interruption.came:
             if not self._size:
                 raise KeyboardInterrupt
             self.stopped = True
@@ -118,16 +92,75 @@ class _Interruptible(RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            self._forget()
-            while self._signals:
-                os.close(self._signals.pop())
+            _interruption.forget(self)
             self._source.close()
         super().close()
 
 
+class _Interruption:
+    """The first Ctrl-C while pipes are read; the next one goes to the handler that was set before.
+
+    A thread other than the main one does not listen, nor does a process that ignores SIGINT, such as one that a script
+    started in the background.
+
+    Attributes:
+        came: whether Ctrl-C has ended the pipes.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._listeners: set[_Interruptible] = set()
+        self._handler: Any = None  # the one before
+        self._descriptor = -1  # to which Python wrote signals before
+        self._signals: tuple[int, int] | None = None  # a pipe to which Python writes each signal
+
+    def listen(self, reader: _Interruptible) -> None:
+        """Listens until the pipe has ended."""
+        if self.came or reader in self._listeners or threading.current_thread() is not threading.main_thread():
+            return
+        if not self._listeners:
+            self._handler = signal.getsignal(signal.SIGINT)
+            if self._handler in (signal.SIG_IGN, None):
+                return
+            self._signals = self._signals or os.pipe()
+            os.set_blocking(self._signals[1], False)
+            self._descriptor = signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False)
+            signal.signal(signal.SIGINT, self._interrupt)
+        self._listeners.add(reader)
+
+    def forget(self, reader: _Interruptible) -> None:
+        """The pipe has ended."""
+        if self._listeners:
+            self._listeners.discard(reader)
+            if not self._listeners:
+                self._restore()
+
+    def wait(self, pipe: int) -> bool:
+        """Waits for bytes or for the end of a pipe; false if Ctrl-C has come."""
+        while not self.came and self._listeners and self._signals:
+            signals = self._signals[0]
+            if signals not in select.select([pipe, signals], [], [])[0]:
+                return True
+            if signal.SIGINT in os.read(signals, 64):
+                self.came = True
+        return not self.came
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        self._listeners.clear()
+        self._restore()
+
+    def _restore(self) -> None:
+        signal.signal(signal.SIGINT, self._handler)
+        signal.set_wakeup_fd(self._descriptor)
+
+
+_interruption = _Interruption()
+
+
 def interrupted() -> bool:
     """Whether Ctrl-C has ended a pipe."""
-    return _Interruptible.interrupted
+    return _interruption.came
 
 
 def piped(path: str) -> Pipe | None:

@@ -411,9 +411,9 @@ def _verdict(key: str, data: bytes, context: Mapping[str, Any] | None) -> tuple[
             words = each.note or f"expected {each.computed}, found {each.stored}"
             return BAD, f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
     gap = next(iter(value.gaps), None)
-    return (
-        (OK, None) if gap is None else (BAD, f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}")
-    )
+    if gap is not None:
+        return BAD, f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}"
+    return OK, None
 
 
 def _encoder(key: str, context: Mapping[str, Any] | None = None, mode: str = MODES[0]) -> Any:

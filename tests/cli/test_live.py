@@ -14,15 +14,18 @@ import sys
 import termios
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.running import Run
 from tests.conftest import FIXTURES
 from wirekit.capture.files import open_capture
+from wirekit.cli import group, pipes
 
 PCAP, PCAPNG = FIXTURES / "pcap" / "jmq4-consume.pcap", FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
 QUERY = shlex.quote("SELECT api, count(*) AS calls FROM calls GROUP BY api ORDER BY api")
@@ -263,3 +266,16 @@ def test_a_thread_reads_standard_input() -> None:
         command = f"cat | {shlex.join([sys.executable, '-c', code])}"
         completed = subprocess.run(command, shell=True, stdin=file, capture_output=True, check=True)
     assert (completed.stdout, completed.stderr) == (Run("frames", str(PCAP)).out.replace(bytes(PCAP), b"-"), b"")
+
+
+def test_an_interruption_ends_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may run another command, which reads its pipes to their ends."""
+    pipe = tmp_path / "trace.pcap"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(pipes._interruption, "came", True)
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(pipe.write_bytes, PCAP.read_bytes())
+        result = CliRunner().invoke(group, ["frames", str(pipe)], standalone_mode=False)
+        writing.result()
+    assert (pipes.interrupted(), "interrupted" in result.stderr) == (False, False)
+    assert len(result.stdout.splitlines()) == len(Run("frames", str(PCAP)).lines)

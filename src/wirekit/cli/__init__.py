@@ -22,7 +22,7 @@ import click
 import wirekit
 from wirekit.cli.common import IN_ASCII, say
 from wirekit.cli.paging import no_pager_option, paging
-from wirekit.cli.pipes import interrupted
+from wirekit.cli.pipes import forget_interruption, interrupted
 from wirekit.errors import Misuse, WirekitError
 from wirekit.tuning import collect_rarely
 
@@ -90,6 +90,7 @@ class _Commands(click.Group):
 @click.version_option(wirekit.__version__, prog_name="wirekit")
 def group() -> None:
     """Decode, encode and tabulate the wire formats of Kafka 0.8-0.10, Pulsar and JMQ4 (JoyQueue)."""
+    forget_interruption()
 
 
 def main(arguments: list[str] | None = None) -> None:

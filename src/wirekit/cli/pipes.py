@@ -159,8 +159,13 @@ _interruption = _Interruption()
 
 
 def interrupted() -> bool:
-    """Whether Ctrl-C has ended a pipe."""
+    """Whether Ctrl-C has ended a pipe since the command began."""
     return _interruption.came
+
+
+def forget_interruption() -> None:
+    """Begins another command in the same process, which reads its pipes to their ends."""
+    _interruption.came = False
 
 
 def piped(path: str) -> Pipe | None:

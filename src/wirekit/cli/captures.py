@@ -213,8 +213,8 @@ def _files_at(path: str, unread: Unread, *, stored: bool) -> list[str]:
         names = [each.name for each in inputs if stored or each.kind == CAPTURE]
         if not names:
             raise Misuse(
-                f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without "
-                "selection options, and `wirekit sql` queries"
+                f"nothing to read in {path}; it has log segments, which have no frames; `wirekit messages` lists their "
+                "messages, and `wirekit sql` queries them"
             )
         return names
     objects = [each.name for each in objects_of(path)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.numbered import Numbered
-from wirekit.conversation import Frame
+from wirekit.conversation import Frame, Message
 from wirekit.times import DAY_US, EPOCH
 
 if TYPE_CHECKING:
@@ -24,6 +24,17 @@ UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
 MICROSECOND = timedelta(microseconds=1)
 ADDRESS = re.compile(r"^\[(?=[\da-f.:*?]*[:*][\da-f.:*?]*\](:|$))", re.IGNORECASE)
 """The bracket before an IPv6 address, or a pattern of one."""
+
+
+OF_FRAMES = {
+    "apis": "--api",
+    "clients": "--client",
+    "groups": "--group",
+    "ids": "--id",
+    "links": "--connection",
+    "slower_us": "--slower-than",
+}
+"""{attribute of ``Selection``: option} of the conditions that only frames can match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,18 @@ class Selection:
         """Whether columns can select the frames, without ``where``: only objects number the connections."""
         return all(">" in name for name in self.links)
 
+    @property
+    def of_frames(self) -> list[str]:
+        """The options given that only frames can match, no messages of stored files."""
+        return [option for name, option in OF_FRAMES.items() if getattr(self, name) not in ((), None)]
+
+    def wants_stored(self, message: Message) -> bool:
+        """Whether a message of a stored file matches; its time is the one that it states."""
+        time_us = None if message.timestamp is None else message.timestamp * 1000
+        return (
+            self.wants_topic(message.topic) and self._in_time(time_us) and (not self.errors or message.check == "bad")
+        )
+
     def wants(self, each: Numbered) -> bool:
         """Whether a frame, or a range of bytes that is no frame, matches."""
         link, item, facts = each.link, each.item, each.facts
@@ -155,7 +178,15 @@ class Selection:
         """Whether one of these topics matches."""
         return not self.topics or _any_fits(self.topics, topics)
 
+    def bounds(self, times_us: Any) -> Iterator[Any]:
+        """For each bound of the time: for each time of an array, whether it is within the bound."""
+        if self.since is not None:
+            yield self.since.before_or_at(times_us)
+        if self.until is not None:
+            yield ~self.until.before_or_at(times_us)
+
     def _in_time(self, time_us: int | None) -> bool:
+        """Whether a time is within the bounds; None is outside of any."""
         if self.since is None and self.until is None:
             return True
         if time_us is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.capture.links import Item, Link
@@ -110,10 +111,8 @@ class Selected:
         request, times = index.request, index.time
         first = np.where(request >= 0, request, np.arange(request.size))  # of the call
         wanted = np.ones(request.size, bool)
-        if selection.since is not None:
-            wanted &= selection.since.before_or_at(times)
-        if selection.until is not None:
-            wanted &= ~selection.until.before_or_at(times)
+        for within in selection.bounds(times):
+            wanted &= within
         if selection.apis:
             fits = np.array([*(selection.wants_api(name) for name in facts.apis), False])
             wanted &= fits[facts.api] | fits[facts.api[first]]
@@ -157,6 +156,13 @@ class Selected:
         for kind, texts in texts_by_kind.items():
             number = texts.in_frames(frames) if kind == "topic" else texts.first_number[frames]
             names.count(kind, dict(zip(texts.texts, _how_many(number, len(texts.texts)), strict=True)))
+
+
+def wants_topics(selection: Selection, topics: pa.Array) -> NDArray[np.bool_]:
+    """For each topic, whether it matches; null does not."""
+    coded = topics.dictionary_encode()
+    fits = np.array([*map(selection.wants_topic, coded.dictionary.to_pylist()), False], bool)
+    return fits[np.asarray(coded.indices.fill_null(-1))]
 
 
 def _failed(assembly: Assembly, first: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -48,6 +48,7 @@ from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.pipes import piped, reopenable
 from wirekit.cli.selected_names import Names
+from wirekit.cli.stored_selection import StoredMessages
 from wirekit.cli.where import AT_ONCE, MessageRows, WaitingMessages, WhereMessages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
@@ -75,7 +76,8 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 @click.option(
     "--engine",
     type=click.Choice(["rows", "columns"]),
-    help="Engine for log segments; both print the same. Default: columns for large JSON output, else rows.",
+    help="Engine for log segments; both print the same. Default: columns for large ones, unless all messages are "
+    "listed as a table, else rows.",
 )
 @road_option
 @separate_option
@@ -96,13 +98,15 @@ def command(
     """List the application messages in captures and log segments, including those in compressed sets and batches.
 
     CAPTURE and SEGMENT may be directories or patterns; - is standard input. Offsets are absolute; for Pulsar they are
-    ledger:entry:batch_index. Messages with a wrong checksum are marked. Selection options apply to the frame of a
-    message, as in `wirekit frames`; Kafka frames with messages do not name a group, so select by --client instead. A
-    message is listed once for each frame that carries it: when it is produced, and when consumers or other brokers
-    fetch it. `wirekit sql` writes messages as Parquet or CSV.
+    ledger:entry:batch_index. Messages with a wrong checksum are marked. In captures, selection options apply to the
+    frame of a message, as in `wirekit frames`; Kafka frames with messages do not name a group, so select by --client
+    instead. In segments, --topic, --since, --until, --errors and --where select by the message itself. A message is
+    listed once for each frame that carries it: when it is produced, and when consumers or other brokers fetch it.
+    `wirekit sql` writes messages as Parquet or CSV.
 
     \b
     wirekit messages --topic orders --where "direction = 'produced'" trace.pcap
+    wirekit messages --since 09:30 --where "decode(value) LIKE '%refund%'" orders-0/
     wirekit sql "FROM messages WHERE topic = 'orders'" trace.pcap --to orders.parquet
     """
     choice = parse_choice(protocol, ports)
@@ -113,21 +117,27 @@ def command(
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     unread = Unread()
-    parted = captures_of(files, unread, separate=separate, stored=not selection.active)
+    parted = captures_of(files, unread, separate=separate, stored=not selection.of_frames)
     status = unread.status
-    for path in (parts[0] for parts in parted if selection.active and len(parts) == 1):
+    for path in (parts[0] for parts in parted if selection.of_frames and len(parts) == 1):
         if not _is_capture(path):
-            raise Misuse(f"{path} is not a capture: selection options need frames; use `wirekit sql`")
+            raise Misuse(
+                f"{path} is not a capture, so {' and '.join(selection.of_frames)} cannot select its messages; "
+                "use --topic, --since, --until, --errors or --where"
+            )
+    where = None if selection.where is None else WhereMessages(selection.where)
     without_topic: list[str] = []
     for parts in parted:
         path = parts[0]
         before, unplaced = show.bad, show.unplaced
         if len(parts) > 1 or _is_capture(path):
-            status |= _captured(parts, choice, selection, show, road, allow_cut=allow_cut)
+            status |= _captured(parts, choice, selection, where, show, road, allow_cut=allow_cut)
         else:
             with reopenable(path) as copy:
-                chosen = engine or _engine(max(much, _size((copy,))), output)
-                status |= _stored(path, copy, protocol, chosen, show, without_topic)
+                at_once = output == "json" or selection.active
+                chosen = engine or _engine(max(much, _size((copy,))), at_once=at_once)
+                matching = StoredMessages(path, selection, where) if selection.active else None
+                status |= _stored(path, copy, protocol, chosen, show, matching, without_topic)
         if show.bad > before:
             say(f"{path}: {plural(show.bad - before, 'message')} with a failed check")
             status |= strict
@@ -141,7 +151,16 @@ def command(
     return status
 
 
-def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
+def _captured(
+    parts: Parts,
+    choice: Choice,
+    selection: Selection,
+    where: WhereMessages | None,
+    show: Show,
+    road: str,
+    *,
+    allow_cut: bool,
+) -> int:
     """The messages of a capture."""
     complaints = Complaints.of(parts[0], choice, allow_cut=allow_cut)
 
@@ -152,7 +171,6 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         show.unplaced += unplaced(item, messages)
         return messages
 
-    where = None if selection.where is None else WhereMessages(selection.where)
     files = inputs_by_columns(parts, road) if selection.by_columns else None
     if files is not None:
         from wirekit.cli.filters_columns import Selected
@@ -339,7 +357,15 @@ def _shown(data: bytes | None, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
 
 
-def _stored(path: str, copy: str, protocol: str, engine: str, show: Show, without_topic: list[str]) -> int:
+def _stored(
+    path: str,
+    copy: str,
+    protocol: str,
+    engine: str,
+    show: Show,
+    matching: StoredMessages | None,
+    without_topic: list[str],
+) -> int:
     """Prints the messages of a file that a broker stores, which its name or its content shows.
 
     A new segment may be empty, no other file. ``without_topic`` receives the path if the messages have no topic.
@@ -356,12 +382,14 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show, withou
             if not fits_kind:
                 break
             size += piece.length
-            show.piece(path, piece)
+            show.piece(path, piece if matching is None else matching.among(piece))
             for problem in piece.problems:
                 say(f"{path}: {problem}")
                 status = 1
         if fits_kind:
             without_topic += [path] if size and lacks_topic(copy, key) else []
+            if matching is not None and not matching.shown:
+                say(f"{path}: {matching.text()}")
             return status
     say(f"{path}: {_not_known(path, copy, names)}")
     return 1
@@ -397,9 +425,9 @@ def _readers(names: list[str], engine: str) -> Iterator[tuple[str, Callable[[str
             yield protocol.key(layout), protocol.reader(layout, columns=engine == "columns")
 
 
-def _engine(size: int, output: str) -> str:
-    """The engine for stored files: columns for large JSON output, if the extra is installed."""
-    return "columns" if output == "json" and size >= MUCH and have_columns() else "rows"
+def _engine(size: int, *, at_once: bool) -> str:
+    """The engine for stored files: columns for large ones whose messages are handled many at once, if installed."""
+    return "columns" if at_once and size >= MUCH and have_columns() else "rows"
 
 
 def _size(files: tuple[str, ...]) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.links import Choice, Item, Link
-from wirekit.cli.filters_columns import Selected
+from wirekit.cli.filters_columns import Selected, wants_topics
 from wirekit.cli.where import WaitingMessages, WhereMessages
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Frame, Message
@@ -136,14 +136,13 @@ class MatchingMessages(Assembly):
 
     def __init__(self, selected: Selected, *arguments: Any) -> None:
         super().__init__(*arguments)
-        wanted, wants_topic = selected.among(self), selected.selection.wants_topic
+        wanted = selected.among(self)
         matching = []
         for each in self.messages:
             chosen = wanted[each.frames]
             if selected.selection.topics:
-                topics = each.columns.get("topic", pa.nulls(chosen.size, pa.string())).dictionary_encode()
-                fits = np.array([*map(wants_topic, topics.dictionary.to_pylist()), False])
-                chosen &= fits[np.asarray(topics.indices.fill_null(-1))]
+                topics = each.columns.get("topic", pa.nulls(chosen.size, pa.string()))
+                chosen &= wants_topics(selected.selection, topics)
             matching.append(each.only(chosen))
         self.messages = [each for each in matching if each.frames.size]
 

@@ -68,8 +68,12 @@ class Names:
     def text(self) -> str:
         """``384 frames in 45 connections; API: fetch, metadata``, with the names of each selected kind."""
         parts = [f"it has {plural(self.frames, 'frame')} in {plural(self.connections, 'connection')}"]
-        for kind, names in self._names.items():
-            most = sorted(sorted(names, key=lambda name: (-names[name], name))[:MOST_NAMES])
-            more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-            parts.append(f"{kind}s: {', '.join(most) or 'none'}{more}")
+        parts += [f"{kind}s: {listed_names(names)}" for kind, names in self._names.items()]
         return "; ".join(parts)
+
+
+def listed_names(names: Counter[str]) -> str:
+    """``orders, payments and 3 more``: the most frequent names; ``none`` if there are none."""
+    most = sorted(sorted(names, key=lambda name: (-names[name], name))[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"{', '.join(most) or 'none'}{more}"

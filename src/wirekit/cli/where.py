@@ -104,12 +104,18 @@ class WhereMessages(_Expression):
         numbers = {*self._items_of(self._relation(_batch(rows, self._schema)))}
         return [number in numbers for number in range(len(rows))]
 
+    def numbers(self, rows: pa.RecordBatch) -> list[int]:
+        """The numbers of the rows that fit, ascending; the rows have all columns."""
+        import pyarrow as pa
+
+        numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
+        return sorted(self._items_of(self._relation(numbered)))
+
     def matching(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that fit, in their order; they have all columns."""
         import pyarrow as pa
 
-        numbered = pa.record_batch([*rows.columns, pa.array(range(rows.num_rows), pa.int64())], self._schema)
-        return rows.take(pa.array(sorted(self._items_of(self._relation(numbered))), pa.int64()))
+        return rows.take(pa.array(self.numbers(rows), pa.int64()))
 
 
 class Waiting(Generic[T]):

@@ -18,6 +18,8 @@ COLUMN_OF = {name: name for name in SHOWN} | {
     "check": "crc_status",
 }
 """{field of a message: its column}; an offset that is text is in ``message_id`` instead."""
+STORED = {"direction": "stored"}
+"""The columns that all messages of stored files share."""
 _COLUMNS = [COLUMN_OF[name] for name in Message._fields if name in COLUMN_OF]
 
 

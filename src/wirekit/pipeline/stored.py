@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from wirekit import stored
 from wirekit.errors import Damaged
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.messages import embedded_rows, message_row
+from wirekit.pipeline.messages import STORED, embedded_rows, message_row
 from wirekit.pipeline.rows import Batch, TableRows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
@@ -25,7 +25,6 @@ from wirekit.tables.records import records
 from wirekit.times import EARLIEST_US, LATEST_US
 
 LARGEST_RAW = 1 << 20
-STORED = {"direction": "stored"}
 TIMES = frozenset(("timestamp", "timestamp_ms", "date"))
 EMBEDDED = (GROUP_EVENTS, OFFSETS)
 """The tables with rows from the content of messages."""
@@ -48,7 +47,7 @@ def parts_of(each: Input, walks: Walks | None = None) -> list[Part]:
     """
     name, _, layout = each.kind.partition(".")
     walk = registry.protocol(name).walk(layout)
-    if walk is None or not _by_columns(name, layout):
+    if walk is None or not _bymessage_batches(name, layout):
         return []
     stretches = range(-(-each.size // stored.STRETCH) - 1)
     walked_stretches = [None] * len(stretches) if walks is None else walks(stretches)
@@ -105,7 +104,7 @@ def stored_batches(
         if piece.batch is not None:
             if "messages" in tables:
                 yield from collected.flush("messages")
-                for batch in _columns(tables["messages"].schema, each.name, piece.batch, piece.fixed):
+                for batch in message_batches(tables["messages"].schema, each.name, piece.batch, piece.fixed):
                     yield "messages", batch
             if embeds and evaluator.holds_rows(piece.fixed.get("topic")):
                 for message in piece.all_messages():
@@ -122,7 +121,7 @@ def stored_batches(
     yield from collected.flush()
 
 
-def _by_columns(protocol: str, layout: str) -> bool:
+def _bymessage_batches(protocol: str, layout: str) -> bool:
     """Whether files of a layout are read in columns."""
     return layout in registry.protocol(protocol).stored_columns and find_spec("numba") is not None
 
@@ -130,7 +129,7 @@ def _by_columns(protocol: str, layout: str) -> bool:
 def _pieces(each: Input, table: Table | None, part: Part | None) -> Iterator[Piece]:
     """The pieces of a file; pieces in columns have the columns that a table needs, or all without a table."""
     name, _, layout = each.kind.partition(".")
-    columns = _by_columns(name, layout)
+    columns = _bymessage_batches(name, layout)
     more: tuple[Any, ...] = ()
     if columns and table is not None:
         names = {CALLED.get(name, name) for name in table.names}
@@ -140,8 +139,14 @@ def _pieces(each: Input, table: Table | None, part: Part | None) -> Iterator[Pie
     return registry.protocol(name).reader(layout, columns=columns)(each.path, *more)
 
 
-def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
-    """A piece's batch as rows of the table, halved while a column would be too large."""
+def message_batches(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of ``messages`` for a piece's batch, which is halved while a column would be too large.
+
+    Args:
+        schema: the requested columns.
+        name: the name of the file.
+        batch, fixed: the attributes of ``Piece``.
+    """
     times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
     value_by_column = {**STORED, **fixed, "file": name, **times}
     present = set(batch.schema.names)
@@ -162,8 +167,8 @@ def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) ->
             if batch.num_rows < 2:
                 raise
             half = batch.num_rows // 2
-            yield from _columns(schema, name, batch.slice(0, half), fixed)
-            yield from _columns(schema, name, batch.slice(half), fixed)
+            yield from message_batches(schema, name, batch.slice(0, half), fixed)
+            yield from message_batches(schema, name, batch.slice(half), fixed)
             return
     yield pa.record_batch(arrays, schema=schema)
 

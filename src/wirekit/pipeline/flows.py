@@ -75,6 +75,7 @@ class Writer:
     Attributes:
         job: the numbered captures, and the choice of protocols.
         summary: the counts.
+        arrival: if columns read the capture, the time and the place of the packet that the next items come with.
     """
 
     def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
@@ -82,6 +83,7 @@ class Writer:
         self._choice = job.choice
         self._settings = Settings(server_ports=job.choice.server_ports)
         self.summary = summary
+        self.arrival: tuple[int, int] = (0, 0)
         self._tables = TableRows(tables)
         self._calls: dict[int, Calls] = {}
 

@@ -25,8 +25,8 @@ from wirekit.registry import registry
 from wirekit.road.begun import Begun, conversations, nothing_begun
 from wirekit.road.events import SIDES, events, segment_of
 from wirekit.road.joined import Attempt, begins_whole, first_attempts, usual_beginnings
-from wirekit.road.packets import Endpoints
-from wirekit.road.streams import LEAST, REASONS, STATE, Streams, silent_streams, word
+from wirekit.road.packets import RANKS, Endpoints
+from wirekit.road.streams import AT_END, LEAST, REASONS, STATE, Streams, silent_streams, word
 from wirekit.road.tails import Tail
 from wirekit.road.tracking import OVER, Followed, TrackedFlow, Tracking, at_rest
 from wirekit.road.windows import Window
@@ -40,6 +40,8 @@ MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Limits on the frames of a connection that are carried to the next window: their number, and their bytes."""
 LAST, RESET = (STATE.index(each) for each in ("last", "reset"))
+AFTER_WINDOW = AT_END + 1
+"""The time of ``Writer.arrival`` for items that come with the end of a window; objects report them later."""
 _NO_TIME = 1 << 62
 """The number for a missing time."""
 
@@ -158,6 +160,7 @@ class Connections:
         ends = streams.client, streams.server
         rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
         self._seen = np.append(self._seen, rows)
+        streams.rows = rows
         is_known = np.arange(states.size) < before
         if self._earlier is not None:
             is_known[before:] = [self._restore(row) for row in range(before, states.size)]
@@ -196,6 +199,7 @@ class Connections:
         reached, end = int(streams.reached[flow]), int(streams.begins[flow + 1])
         streams.reached[flow] = end
         for place, row in enumerate(streams.order[reached:end].tolist(), reached + 1):
+            self._writer.arrival = packets.arrival(row)
             yield from self._objects.follow(tracked, connection.feed(segment_of(packets, row, self._files)))
             if not again or end - place < LEAST or connection.ended or not connection.settled:
                 continue
@@ -204,6 +208,7 @@ class Connections:
                 streams.reached[flow] = place
                 return
         if window.last:
+            self._writer.arrival = AT_END, tracked.row * RANKS
             yield from self._objects.finished(tracked, connection)
         elif connection.settled:
             self._objects.give_back(tracked, connection)
@@ -280,6 +285,11 @@ class Connections:
             frame = reader.preview("server", streams.stream[stop - size : stop].tobytes())
             frame.time_us = int(streams.times[np.searchsorted(streams.ends, stop)])
             frame.messages = reader.dialogue.application_messages(frame)
+            flow = int(flows[place])
+            sizes = np.array(self._attempts[flow].sizes)
+            reached = (streams.starts[flow] + sizes)[sizes > 0]
+            rank = int(streams.ranks[np.searchsorted(streams.ends, reached)].max())
+            self._writer.arrival = streams.arrival(flow, rank)
             yield link, frame
             row = begun[place]
             row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
@@ -329,13 +339,14 @@ class Connections:
         at_once &= places[beyond[0]] >= beyond[1]
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
-        for _, event in () if at_once else events(streams, flow, before):
+        for rank, event in () if at_once else events(streams, flow, before):
             follower, there = tracked.follower, places[beyond[0]] >= beyond[1]
             if follower is not None and there and _may_leave(streams, flow, follower, event, particular=particular):
                 break
             if not isinstance(event, Data):
                 self._places[flow] = places[0], places[1]
                 return
+            self._writer.arrival = streams.arrival(flow, rank)
             yield from self._objects.follow(tracked, [event])
             places[SIDES.index(event.direction)] += len(event.data)
         self._places[flow] = places[0], places[1]
@@ -465,8 +476,10 @@ class Connections:
         reported = tracked.link is None and self._states.count[tracked.row] > 0  # in an earlier window
         if not reported:
             self._link_of(streams, flow, tracked)
-        for _, event in events(streams, flow, self._places.pop(flow, None)):
+        for rank, event in events(streams, flow, self._places.pop(flow, None)):
+            self._writer.arrival = streams.arrival(flow, rank)
             yield from self._objects.follow(tracked, [event])
+        self._writer.arrival = AT_END if window.last else AFTER_WINDOW, tracked.row * RANKS
         again = streams.duplicates[flow].tolist()
         yield from self._objects.follow(
             tracked, [Duplicate(side, size, 0) for side, size in zip(SIDES, again, strict=True) if size]
@@ -521,6 +534,7 @@ class Connections:
         """
         flows, ending = self._objects.flows, self._objects.ending
         for row, time_us in list(ending.items()):
+            self._writer.arrival = AFTER_WINDOW, row * RANKS
             if clock > time_us + self._settings.patience_us:
                 del ending[row]
                 tracked = flows[row]
@@ -566,6 +580,7 @@ class Connections:
                 tracked = TrackedFlow(row)
             if tracked is None or (tracked.link is None and states.count[row] and tracked.connection is None):
                 continue
+            self._writer.arrival = AT_END, row * RANKS
             yield from self._objects.finished(tracked, tracked.connection or self._objects.connection(tracked))
 
 

@@ -166,7 +166,7 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> Iterator[t
         stream = with_room(unit.size, sum(map(len, carried["data"].tolist())))
         stored_bytes = np.frombuffer(source.read_buffer(), np.uint8)
     none, expected = np.zeros(0, np.int64), (about["places"], about["waiting"])
-    streams = Streams(order=none, begins=none, stream=stream, **arrays)
+    streams = Streams(order=none, begins=none, stream=stream, packets=None, **arrays)
     if about["origin"] is None:
         stream[:] = stored_bytes
     else:
@@ -210,5 +210,6 @@ def _read_again(streams: Streams, origin: FileRange, before: NDArray[Any]) -> No
         loop("copy_ranges")(data, streams.sources[pieces], sizes, streams.stream[own:stop])
 
 
-_ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))
+_OF_WINDOW = ("order", "begins", "stream", "packets", "arranged", "rows")
+_ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in _OF_WINDOW)
 """The arrays of ``Streams`` that a unit stores before its bytes."""

@@ -358,8 +358,7 @@ def follow_streams(
             side = leading if turn == 0 else 1 - leading
             if settle[side] >= 0:
                 released[flow, side] = 4 * stop + turn
-                if not ends_here and settle[side] >= until:
-                    plain = False
+                plain = plain and ends_here
             missed = acked[side] > before[side] + sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
             if final[flow] and ends[side] < 0 and missed:
                 plain = False

@@ -84,6 +84,9 @@ _PLAINLY = {reason: number for number, reason in enumerate(REASONS, 1)}
 _FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
 _LINK_TYPES = {"ethernet": 1, "ip": 101}
 _REMEMBERED = 1 << 15  # texts of endpoints
+_OFFSET_BITS = 44  # of an offset in a file
+RANKS = 4
+"""The number of ranks of the events with one packet; see ``follow_streams``."""
 
 
 class Endpoints:
@@ -165,6 +168,19 @@ class Packets:
     file: NDArray[Any]
     origin: FileRange | None
     skipped: list[tuple[int, Skipped]] = field(default_factory=list)
+
+    def arrival(self, row: int) -> tuple[int, int]:
+        """(time, place in the capture) of a packet, in whose order objects take them.
+
+        A place leaves room for the ranks of events with one packet.
+        """
+        place = int(self.file[row]) << _OFFSET_BITS | int(self.position[row])
+        return int(self.time[row]), place * RANKS
+
+    def arrivals(self, rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The times and the places of some packets."""
+        places = self.file[rows].astype(np.int64) << _OFFSET_BITS | self.position[rows]
+        return self.time[rows], places * RANKS
 
 
 def read_packets(capture: Capture) -> Packets | None:

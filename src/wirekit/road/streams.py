@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wirekit.capture.tcp import ClosedReason, Settings
 from wirekit.pipeline.clock_steps import set_back
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
+from wirekit.road.packets import PORT_BITS, RANKS, Packets, numbered_flows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,8 @@ SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ende
   the bytes, of a side that was not captured.
 - ``ended``: time of the side's FIN or -1; ``floor``: the offset before which bytes may be missing.
 """
+AT_END = 1 << 62
+"""The time of ``arrival`` for events that come with the end of the capture."""
 LEAST = 4
 """The fewest packets for which a connection changes the road within a window."""
 REASONS: tuple[ClosedReason, ...] = ("end of capture", "fin", "rst")
@@ -62,6 +64,10 @@ class Streams:
         resumed: for each flow, whether it began in an earlier window.
         offsets: (flow, side) bytes in earlier windows.
         state: for each flow, the words from which the next window continues.
+        packets: those of the window; None if there are none.
+        arranged: for each place in ``order``, the row of the packet with which objects see the one that is there after
+            ``put_in_order``: this packet, or the one that fills the hole before it.
+        rows: for each flow, a number by which flows are ordered in all windows.
     """
 
     order: NDArray[Any]
@@ -89,6 +95,30 @@ class Streams:
     resumed: NDArray[Any]
     offsets: NDArray[Any]
     state: NDArray[Any]
+    packets: Packets | None = None
+    arranged: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    rows: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def arrival(self, flow: int, rank: int) -> tuple[int, int]:
+        """(time, place in the capture) of an event, in whose order objects see them; see ``Packets.arrival``.
+
+        The end of the capture has the time ``AT_END``, and for each flow its row as place.
+        """
+        at = rank // RANKS
+        if self.packets is None or at >= self.begins[flow + 1]:
+            return AT_END, int(self.rows[flow]) * RANKS + rank % RANKS
+        time_us, place = self.packets.arrival(int(self.arranged[at]))
+        return time_us, place + rank % RANKS
+
+    def arrivals(self, flows: NDArray[Any], ranks: NDArray[Any]) -> NDArray[Any]:
+        """The same for many events: their flows and ranks."""
+        if self.packets is None:
+            return np.zeros((0, 2), np.int64)
+        at, end = ranks // RANKS, self.begins[flows + 1]
+        times, places = self.packets.arrivals(self.arranged[np.minimum(at, end - 1)])
+        at_end = at >= end
+        times, places = np.where(at_end, AT_END, times), np.where(at_end, self.rows[flows] * RANKS, places)
+        return np.stack([times, places + ranks % RANKS], -1)
 
     @contextmanager
     def shortened(self, flows: NDArray[Any], stops: NDArray[Any]) -> Iterator[None]:
@@ -103,7 +133,10 @@ class Resumable(Protocol):
     """The flows of earlier windows."""
 
     def resume(self, streams: Streams) -> None:
-        """Fills in ``odd`` and ``resumed``, and for resumed flows ``client``, ``known``, ``opened`` and ``state``."""
+        """Fills in ``rows``, ``odd`` and ``resumed``.
+
+        Also ``client``, ``known``, ``opened`` and ``state`` of resumed flows.
+        """
 
     def carried_bytes(self) -> int:
         """The number of bytes of earlier windows that may be appended to the stream."""
@@ -199,6 +232,9 @@ def put_together(
         odd, client, released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends,
         streams.times, streams.ranks, streams.sources,
     )  # fmt: skip
+    streams.packets, streams.arranged = packets, arranged
+    if moved.any():
+        streams.arranged = arranged[np.maximum.accumulate(np.where(moved, 0, np.arange(count)))]
     for tail in tails:
         place = streams.starts[tail.flow, tail.side]
         streams.stream[place : place + len(tail.data)] = np.frombuffer(tail.data, np.uint8)

@@ -436,7 +436,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[31mb")
     'a�[31mb'
     """
-    return "".join(char if char.isprintable() else "�" for char in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
 
 
 def readable(data: bytes) -> str | None:

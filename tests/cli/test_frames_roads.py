@@ -41,6 +41,10 @@ def by_objects(capture: str) -> Result:
     return frames(FIXTURES / "pcap" / capture, "objects")
 
 
+def table(path: Path, which: str, *options: str) -> Result:
+    return frames(path, which, "--output", "table", *options)
+
+
 def assert_same(path: Path, *options: str, objects: Result | None = None) -> list[str]:
     return same_lines(frames, path, *options, objects=objects)
 
@@ -83,6 +87,7 @@ def test_lines_of_damaged_copies_are_the_same(
     copy = write(tmp_path / "copy.pcap", DAMAGES[damage](packets(FIXTURES / "pcap" / capture), random))
     objects = frames(copy, "objects")
     assert_same(copy, objects=objects)
+    same_lines(table, copy)
     use_windows(monkeypatch, random.choice((700, 5000, WINDOW)))
     assert_same(copy, objects=objects)
 
@@ -92,8 +97,67 @@ def test_lines_of_hostile_captures_are_the_same(tmp_path: Path, monkeypatch: pyt
     path, some = tmp_path / "hostile.pcap", 0
     for seed in range(40):
         hostile(path, seed)
-        some += bool(assert_same(path, "--allow-cut"))
+        if assert_same(path, "--allow-cut"):
+            some += 1
+            same_lines(table, path, "--allow-cut")
     assert some >= 2
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_tables_are_the_same(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of frames and connections as well, although windows end between requests and their responses."""
+    path = FIXTURES / "pcap" / capture
+    objects = table(path, "objects")
+    assert table(path, "columns").stdout == objects.stdout
+    use_windows(monkeypatch, 4000)
+    same_lines(table, path, objects=objects)
+
+
+@pytest.mark.parametrize(
+    "options", [["--errors"], ["--topic", "t-gzip", "--client", "rdkafka"], ["--where", "messages > 1"]]
+)
+def test_tables_of_selected_frames_are_the_same(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    use_windows(monkeypatch, 4000)
+    assert same_lines(table, KAFKA, *options)
+
+
+@pytest.mark.parametrize("capture", DAMAGED)
+def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its request, or with its response, which may be in a later window."""
+    path = write(tmp_path / "copy.pcap", DAMAGES["dropped"](packets(FIXTURES / "pcap" / capture), Random(1)))
+    use_windows(monkeypatch, 4000)
+    count = len(frames(path, "objects").stdout.splitlines())
+    for number in (1, 2, *range(3, count, count // 20 + 1), count):
+        results = [frames(path, road, "--frame", str(number), "--output", "hexdump") for road in ("objects", "columns")]
+        assert results[0].stdout == results[1].stdout != ""
+        assert results[0].stderr == results[1].stderr
+        assert results[0].return_value == results[1].return_value
+    refused = [str(frames(path, road, "--frame", str(count + 1)).exception) for road in ("objects", "columns")]
+    assert refused[0] == refused[1]
+    assert f"it has {count} frames" in refused[0]
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("option", ["--follow", "--connection"])
+def test_a_connection_has_the_same_number(option: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_windows(monkeypatch, 4000)
+    names = set()
+    for number in (1, 2, 24, 38):
+        names.add(tuple(same_lines(frames, KAFKA, option, str(number), "--output", output)))
+    assert len(names) == 4
+    same_lines(frames, KAFKA, option, "9999", "--output", output)
+
+
+def test_a_connection_with_missing_bytes_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = packets(KAFKA)
+    use_windows(monkeypatch, 4000)
+    lost = [place for place, each in enumerate(capture) if tcp(each).payload][100::40]
+    path = write(tmp_path / "lost.pcap", [each for place, each in enumerate(capture) if place not in lost])
+    missing = 0
+    for number in range(1, 30):
+        lines = same_lines(frames, path, "--output", "table", "--follow", str(number))
+        missing += sum("✗ missing" in line for line in lines)
+    assert missing
 
 
 def test_a_frame_without_layout_names_the_undeclared_version(tmp_path: Path) -> None:
@@ -155,19 +219,9 @@ def test_a_large_capture_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     assert read
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--connection", "1"],
-        ["--where", "frame > 3"],
-        ["--output", "table"],
-        ["--follow", "1"],
-        ["--follow", "10.23.45.67:51234>10.1.1.1:50088#0"],
-    ],
-)
-def test_numbers_of_connections_and_frames_are_for_objects(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expressions_over_numbers_are_for_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(road, "captured")
-    assert frames(FIXTURES / "pcap" / "jmq4-produce.pcap", "columns", *options).stdout
+    assert frames(FIXTURES / "pcap" / "jmq4-produce.pcap", "columns", "--where", "frame > 3").stdout
 
 
 def test_columns_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,30 +31,33 @@ class Exchange(NamedTuple):
     request: Frame | None = None
     response: Frame | None = None
 
+    @property
+    def awaits(self) -> bool:
+        """Whether a response may follow."""
+        return self.frame.description.role == "request" and self.frame.description.answered
 
-def show_frame(followed: FollowedCapture, number: int, form: str) -> Exchange:
-    """Prints a frame of a capture after its request, or before its response; as ``raw`` its own bytes alone.
 
-    Raises:
-        Misuse: for a number that no frame has.
-    """
-    exchange = _exchange(followed, number)
+def show_exchange(exchange: Exchange, number: int, form: str, path: str) -> None:
+    """Prints a frame of a capture after its request, or before its response; as ``raw`` its own bytes alone."""
     link, frame, request, response = exchange
     if form == "raw":
         sys.stdout.buffer.write(frame.data)
-        return exchange
+        return
     for title, each in (("its request", request), (f"frame {number}", frame), ("its response", response)):
         if each is not None and form == "json":
-            print_line(frame_line(link, each, followed.path))
+            print_line(frame_line(link, each, path))
         elif each is not None:
             _show(link, each, title, form)
-    if form != "json" and frame.description.role == "request" and frame.description.answered and response is None:
-        say(f"{followed.path}: no response to frame {number} was captured")
-    return exchange
+    if form != "json" and exchange.awaits and response is None:
+        say(f"{path}: no response to frame {number} was captured")
 
 
-def _exchange(followed: FollowedCapture, number: int) -> Exchange:
-    """Reads as far as the frame, or as its response if it is a request."""
+def exchange_of(followed: FollowedCapture, number: int) -> Exchange:
+    """Reads as far as the frame of a number, or as its response if it is a request.
+
+    Raises:
+        Misuse: no frame has this number.
+    """
     asking: Exchange | None = None
     count = 0
     for link, item, _, count, _ in numbered(followed, describe=False):
@@ -62,13 +65,18 @@ def _exchange(followed: FollowedCapture, number: int) -> Exchange:
             continue
         if asking is None and count == number:
             asking = Exchange(link, item, request=item.request)
-            if item.description.role != "request" or not item.description.answered:
+            if not asking.awaits:
                 return asking
         elif asking is not None and link is asking.link and item.request is asking.frame:
             return asking._replace(response=item)
     if asking is None:
-        raise Misuse(f"{followed.path} has no frame {number}; it has {plural(count, 'frame')}")
+        raise no_frame(followed.path, number, count)
     return asking
+
+
+def no_frame(path: str, number: int, count: int) -> Misuse:
+    """The error for a number that none of the frames of a capture has."""
+    return Misuse(f"{path} has no frame {number}; it has {plural(count, 'frame')}")
 
 
 def _show(link: Link, frame: Frame, title: str, form: str) -> None:

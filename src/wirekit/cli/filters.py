@@ -117,7 +117,7 @@ class Selection:
 
     @property
     def by_columns(self) -> bool:
-        """Whether columns can select the frames, without ``where``: only objects number the connections."""
+        """Whether columns can select the frames, without ``where``: connections must have names, see ``with_names``."""
         return all(">" in name for name in self.links)
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import click
 
 from wirekit.capture.files import FRAGMENT
-from wirekit.capture.links import Choice
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
@@ -24,7 +25,7 @@ from wirekit.cli.captures import (
 )
 from wirekit.cli.common import console, failed, on_terminal, print_line, say, strict_option
 from wirekit.cli.complaints import Complaints
-from wirekit.cli.exchange import show_frame
+from wirekit.cli.exchange import Exchange, exchange_of, show_exchange
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import Numbered, numbered
@@ -100,18 +101,20 @@ def command(
     parted = captures_of(captures, unread, separate=separate)
     if number is not None:
         parted = [parts for parts in parted if not file or file in parts]
-        return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
+        return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"), road)
     form = output or ("table" if on_terminal() else "json")
     selection = selection if follow is None else replace(selection, links=(follow,))
     statuses: list[int] = []
     for parts in parted:
-        by_columns = form == "json" and follow is None and selection.by_columns
-        if by_columns and (files := inputs_by_columns(parts, road)) is not None:
-            listed = _listed_by_columns(files, choice, selection, strict=strict, allow_cut=allow_cut)
+        table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
+        if (files := inputs_by_columns(parts, road)) is not None:
+            whole = follow is not None
+            listed = _listed_by_columns(
+                files, choice, selection, table, strict=strict, allow_cut=allow_cut, whole=whole
+            )
             if listed is not None:
                 statuses.append(listed)
                 continue
-        table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
         listed = _listed(
             FollowedCapture(parts, choice),
             selection,
@@ -151,16 +154,29 @@ def _check_options(selection: Selection, follow: str | None, number: int | None,
         raise click.UsageError("give --follow or --connection, not both")
 
 
-def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
+def _one(parted: list[Parts], choice: Choice, number: int, form: str, road: str) -> int:
     if len(parted) > 1:
         raise click.UsageError("--frame N needs exactly one capture; name one, or give --frame FILE:N")
-    followed = FollowedCapture(parted[0], choice)
-    link, frame, request, answer = show_frame(followed, number, form)
-    with Complaints.of(followed.path, choice) as complaints:
-        for each in (frame, request, answer):
+    path = parted[0][0]
+    exchange, status = _exchange(parted[0], choice, number, road)
+    show_exchange(exchange, number, form, path)
+    with Complaints.of(path, choice) as complaints:
+        for each in exchange[1:]:
             if each is not None:
-                complaints.take(link, each)
-    return complaints.status | followed.status
+                complaints.take(exchange.link, each)
+    return complaints.status | status
+
+
+def _exchange(parts: Parts, choice: Choice, number: int, road: str) -> tuple[Exchange, int]:
+    """A frame with its request and response, and the exit status after reading as far."""
+    if (files := inputs_by_columns(parts, road)) is not None:
+        from wirekit.cli.exchange_columns import ExchangeWindows
+
+        windows = ExchangeWindows(files, choice, number)
+        if windows.read() and windows.exchange is not None:
+            return windows.exchange, windows.status
+    followed = FollowedCapture(parts, choice)
+    return exchange_of(followed, number), followed.status
 
 
 def _listed(
@@ -188,17 +204,21 @@ def _listed(
         None if selection.where is None else WhereFrames(selection.where),
         live=live,
     )
-    with complaints:
-        for each in items if table is None or live else in_order(items):
+
+    def complained() -> Iterator[Numbered]:
+        for each in items:
             in_table = table is not None and isinstance(each.item, Frame)  # its line says it
             complaints.take(each.link, each.item, silent=in_table)
-            if each.item is None:
-                continue
+            if each.item is not None:
+                yield each
+
+    with complaints:
+        for each in complained() if table is None or live else in_order(complained()):
             shown += 1
             if isinstance(each.item, Frame):
                 _show(followed.path, each, each.item, table)
                 bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
-            elif whole and table is not None:
+            elif whole and table is not None and each.item is not None:
                 table.undecoded(each.connection, each.link, each.item)
     status = complaints.status | followed.status
     if whole and not names.connected and not status:
@@ -223,21 +243,43 @@ def _summed_up(path: str, bad: Counter[str], shown: int, status: int, skipped: C
 
 
 def _listed_by_columns(
-    files: tuple[Input, ...], choice: Choice, selection: Selection, *, strict: bool, allow_cut: bool
+    files: tuple[Input, ...],
+    choice: Choice,
+    selection: Selection,
+    table: FrameTable | None,
+    *,
+    strict: bool,
+    allow_cut: bool,
+    whole: bool,
 ) -> int | None:
-    """Prints the frames that match, one per line; None if objects must read the capture."""
+    """Prints the frames that match, one per line; None if objects must read the capture.
+
+    With ``whole``, also lines for the bytes between them; objects report that a connection does not exist.
+    """
+    from wirekit.cli.connection_names import with_names
     from wirekit.cli.filters_columns import selected_by_columns
     from wirekit.cli.frames_columns import FrameWindows
+    from wirekit.cli.table_columns import TableWindows
 
-    path, selected = files[0].name, selected_by_columns(selection) if selection.active else None
-    if selected is None and selection.active:
+    path, selected = files[0].name, selected_by_columns(with_names(selection, files, choice))
+    if selected is None:
         return None
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
-        windows = FrameWindows(files, choice, complaints.take, selected)
+
+        def take(link: Link, item: Item | None) -> None:
+            complaints.take(link, item, silent=table is not None and isinstance(item, Frame))  # its row says it
+
+        windows = (
+            FrameWindows(files, choice, take, selected if selection.active else None)
+            if table is None
+            else TableWindows(files, choice, selected, take, table, whole=whole)
+        )
         if not windows.read():
             return None
     status = complaints.status | windows.status
-    if selected is not None and not windows.shown:
+    if whole and not windows.shown and not status:
+        return None
+    if selection.active and not windows.shown:
         say(f"{path}: no frame matches; {selected.names.text()}")
         return status
     skipped = windows.summary.total().skipped

@@ -11,18 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.capture.links import Choice, Item, Link, connection_name
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.common import print_line
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_lines import frame_line, line_head, line_of
-from wirekit.cli.windows import AT_ONCE, Windows
-from wirekit.conversation import SIDES, Conversation, Description, Frame
-from wirekit.engine import decode_bytes
+from wirekit.cli.window_frames import WindowFrames
+from wirekit.cli.windows import Windows
+from wirekit.conversation import SIDES, Frame
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Batch
-from wirekit.registry import registry
-from wirekit.road.assembly import Assembly
-from wirekit.road.facts import NOT_THERE, context_of
 
 ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
 """A frame that columns have found: its time, the ``FrameLines`` that has it, and its number there."""
@@ -98,11 +95,8 @@ class FrameWindows(Windows[str]):
         self._parts = []
 
 
-class FrameLines(Assembly):
+class FrameLines(WindowFrames):
     """The frames of plain connections as lines; a frame is decoded when its line is requested.
-
-    Attributes:
-        wanted: for each frame of the index, whether it matches.
 
     Args:
         part: the number of this object in ``FrameWindows``.
@@ -111,74 +105,28 @@ class FrameLines(Assembly):
     """
 
     def __init__(self, part: int, selected: Selected | None, *arguments: Any) -> None:
-        super().__init__(*arguments)
+        super().__init__(selected, *arguments)
         self._part = part
         self._heads: dict[tuple[int, int], str] = {}
-        index = self.index
-        request_kind = np.where(index.request >= 0, index.kind[index.request], -1)
-        headed = np.array([*(kind.headed for kind in index.kinds), False])
-        contextual = np.array([*(bool(kind.context) for kind in index.kinds), False])
-        self._alone = headed[index.kind] | headed[request_kind] | (self.facts.numbered & (index.number < 0))
-        self._contextual = contextual[index.kind]
-        self.wanted = np.ones(index.kind.size, bool) if selected is None else selected.among(self)
-        # A plain connection has no frame that is wrong for another reason than its errors and checks.
-        self._matching = self.frames[self.wanted[self.frames]]
 
     def batches(self) -> Iterator[Batch]:
         """The frames, in any order."""
-        frames = self._matching
+        frames = self.matching
         columns = self.index.time[frames], np.full(frames.size, self._part), frames
         yield "frames", pa.record_batch([pa.array(column) for column in columns], ROWS)
 
     def lines(self, frames: NDArray[Any]) -> Iterator[str]:
         """The lines of some frames, in their order."""
-        for begin in range(0, frames.size, AT_ONCE):
-            yield from self._lines(frames[begin : begin + AT_ONCE])
-
-    def _lines(self, frames: NDArray[Any]) -> Iterator[str]:
-        index, facts = self.index, self.facts
-        columns = (
-            index.connection, index.side, index.start, index.stop, index.position, index.time, index.number,
-            index.request, facts.numbered, facts.protocol, facts.schema, facts.api, facts.version, facts.role,
-            self._alone, self._contextual,
-        )  # fmt: skip
-        stream = self.streams.stream.data
-        for number, *row in zip(frames.tolist(), *(column[frames].tolist() for column in columns), strict=True):
-            (
-                flow, side, start, stop, offset, time_us, correlation_id, request, numbered, protocol, key, api,
-                version, role, alone, contextual,
-            ) = row  # fmt: skip
-            data, schema = bytes(stream[start:stop]), registry[facts.schemas[key]]
-            context = context_of(index, facts, number) if contextual else {}
-            description = Description(
-                facts.apis[api] if api >= 0 else None,
-                None if version == NOT_THERE else version,
-                correlation_id if numbered else None,
-                facts.roles[role],
-            )
-            decoded = decode_bytes(schema, data, context, schema.limits, offset)
-            frame = Frame(facts.protocols[protocol], SIDES[side], offset, data, time_us, decoded, description)
-            if alone:
-                self._describe(frame, request, stream)
-            latency_us = time_us - int(index.time[request]) if request >= 0 else None
-            yield line_of(frame, self._head(flow, side), latency_us)
-
-    def _describe(self, frame: Frame, request: int, stream: memoryview) -> None:
-        """Adds facts that only the protocol's dialogue knows, from a conversation of the frame and its request."""
-        conversation = Conversation(frame.protocol)
-        if request >= 0:
-            start, stop = int(self.index.start[request]), int(self.index.stop[request])
-            conversation.receive(SIDES[int(self.index.side[request])], bytes(stream[start:stop]))
-        for event in conversation.receive(frame.side, frame.data):
-            if isinstance(event, Frame):
-                frame.description, frame.reason = event.description, event.reason
+        times, sides = self.index.time, self.index.side
+        for number, frame in self.decoded(frames):
+            request = int(self.index.request[number])
+            latency_us = int(times[number]) - int(times[request]) if request >= 0 else None
+            yield line_of(frame, self._head(int(self.index.connection[number]), int(sides[number])), latency_us)
 
     def _head(self, flow: int, side: int) -> str:
         """The beginning of the lines of one side of a connection."""
         head = self._heads.get((flow, side))
         if head is None:
-            client, server = (self._address(int(ends[flow])) for ends in (self.streams.client, self.streams.server))
-            name = connection_name(client, server, int(self._ordinals[flow]))
-            sender, receiver = (server, client) if side else (client, server)
-            head = self._heads[flow, side] = line_head(self.file, name, sender, receiver)
+            link = self.link(flow)
+            head = self._heads[flow, side] = line_head(self.file, link.name, *link.addresses(SIDES[side]))
         return head

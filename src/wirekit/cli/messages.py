@@ -171,12 +171,16 @@ def _captured(
         show.unplaced += unplaced(item, messages)
         return messages
 
-    files = inputs_by_columns(parts, road) if selection.by_columns else None
+    files = inputs_by_columns(parts, road)
     if files is not None:
+        from wirekit.cli.connection_names import with_names
+
+        named = with_names(selection, files, choice)
+    if files is not None and named.by_columns:
         from wirekit.cli.filters_columns import Selected
         from wirekit.cli.messages_columns import MessageWindows
 
-        selected = Selected(selection) if selection.active else None
+        selected = Selected(named) if selection.active else None
         windows = MessageWindows(files, choice, take, show, selected, where)
         with complaints:
             if windows.read():

@@ -1,8 +1,10 @@
-"""The rows over which ``--where`` is evaluated, of the frames of a window that columns have read."""
+"""The facts of the frames of a window that columns have read, and the rows over which ``--where`` is evaluated."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from wirekit.cli.frame_texts import Texts
 from wirekit.cli.where import MOST_PLACES, ROW, WhereFrames
 from wirekit.road.arrays import codes_of, joined
 from wirekit.road.assembly import Assembly
-from wirekit.tables.facts import TABLES
+from wirekit.tables.facts import TABLES, Facts, Refusal
 
 AT_ONCE = 1 << 15
 """The number of frames that are evaluated together."""
@@ -21,14 +23,14 @@ AT_ONCE = 1 << 15
 
 def fitting(assembly: Assembly, where: WhereFrames, frames: NDArray[np.int64]) -> NDArray[np.int64]:
     """The frames that fit, of some frames of a window in ascending order."""
-    rows = _Rows(assembly)
+    rows = WindowFacts(assembly)
     parts = [frames[begin : begin + AT_ONCE] for begin in range(0, frames.size, AT_ONCE)]
     fits = [part[sorted(rows.numbers(where, part))] for part in parts]
     return np.concatenate([frames[:0], *fits])
 
 
-class _Rows:
-    """The rows of a window's frames, as ``frame_rows`` makes them one by one."""
+class WindowFacts:
+    """The facts of a window's frames, as ``ConnectionFacts`` and ``frame_rows`` make them one by one."""
 
     def __init__(self, assembly: Assembly) -> None:
         index = assembly.index
@@ -39,7 +41,7 @@ class _Rows:
         for frame, failed in assembly.checks:
             self._failures[frame] = len(failed)
         frames_of_messages = [each.frames for each in assembly.messages]
-        self._messages = np.bincount(
+        self.messages = np.bincount(
             np.concatenate([np.zeros(0, np.int64), *frames_of_messages]), minlength=index.kind.size
         )
         declared = [(frames, each.columns) for frames, each in assembly.contents.rows if each.table in TABLES]
@@ -58,6 +60,35 @@ class _Rows:
         """The places of the frames that fit among some frames."""
         return where.numbers(self._about(where, frames), self._of_places(where, frames), self._errors(where, frames))
 
+    def of(self, frames: NDArray[np.int64]) -> Iterator[Facts]:
+        """The facts of some frames: client, group, topics, and the names of errors."""
+        texts = [self._text(name, frames).to_pylist() for name in ("client", "group_id")]
+        source = self._with_places(frames)
+        places = self._lists(("topic", "partition"), self._begins[source], self._begins[source + 1], self._places)
+        begins, ends = np.searchsorted(self._frames, [frames, frames + 1])
+        errors = self._lists(("error",), begins, ends, np.arange(self._frames.size))
+        for client, group_id, rows, failures in zip(*texts, places, errors, strict=True):
+            topics: dict[str, list[int]] = {}
+            for topic, partition in rows:
+                topics.setdefault(topic, []).extend([] if partition is None else [partition])
+            refusals = tuple(Refusal(None, error, None) for (error,) in failures if error)
+            yield Facts(client=client, group_id=group_id, topics=topics, errors=refusals)
+
+    def _lists(
+        self, names: tuple[str, ...], begins: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """For each range of ``rows``, the values of some columns."""
+        counts = ends - begins
+        stops = np.cumsum(counts)
+        chosen = pa.array(rows[np.repeat(ends - stops, counts) + np.arange(counts.sum())])
+        values = list(zip(*(self._columns[name].take(chosen).to_pylist() for name in names), strict=True))
+        return (values[stop - count : stop] for stop, count in zip(stops.tolist(), counts.tolist(), strict=True))
+
+    def _with_places(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each frame, the one whose places it has: itself, or else the first frame of its call."""
+        own = self._begins[frames + 1] > self._begins[frames]
+        return np.where(own, frames, self._first[frames])
+
     def _about(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
         index, first = self._assembly.index, self._first[frames]
         columns = {
@@ -66,7 +97,7 @@ class _Rows:
             "client": self._text("client", frames),
             "group_id": self._text("group_id", frames),
             "latency_us": pa.array(index.time[frames] - index.time[first], mask=~self._asked[frames]),
-            "messages": pa.array(self._messages[frames]),
+            "messages": pa.array(self.messages[frames]),
             ROW: pa.array(np.arange(frames.size)),
         }
         made = {name: columns[name] for name in where.frames.names}
@@ -101,9 +132,7 @@ class _Rows:
 
     def _of_places(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
         """The places of frames; a frame without any has those of the first frame of its call."""
-        begins = self._begins
-        own = begins[frames + 1] > begins[frames]
-        source = np.where(own, frames, self._first[frames])
+        begins, source = self._begins, self._with_places(frames)
         count = np.minimum(begins[source + 1] - begins[source], MOST_PLACES)
         number = np.repeat(np.arange(frames.size), count)
         offsets = np.arange(number.size) - np.repeat(np.cumsum(count) - count, count)

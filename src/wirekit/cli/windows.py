@@ -34,8 +34,8 @@ HELD = 128 << 20
 """Bytes of the rows of a window that are held in memory; more are written to a file until the window is shown."""
 
 
-class Windows(Writer, Generic[T]):
-    """Shows the content of a capture: rows that columns read, and items that objects read.
+class CaptureWindows(Writer):
+    """Reads a capture by columns, window by window.
 
     Attributes:
         status: 1 if a file was not read to its end, because it was truncated in the meantime, or if no packet of the
@@ -44,44 +44,24 @@ class Windows(Writer, Generic[T]):
     Args:
         files: the files of the capture, in order.
         choice: the choice of protocols.
-        rows: the schema of the batches of rows, with the column ``time``.
-        table: the table of the rows, if they are rows of a table.
-        selected: the items to show of those that objects read; None for all.
+        shown: the tables to read.
     """
 
     assembly: Callable[..., Assembly] = Assembly
     """Makes the batches of rows."""
 
-    def __init__(
-        self,
-        files: tuple[Input, ...],
-        choice: Choice,
-        rows: pa.Schema,
-        table: Table | None = None,
-        *,
-        selected: Selected | None = None,
-    ) -> None:
+    def __init__(self, files: tuple[Input, ...], choice: Choice, shown: dict[str, Table] | None = None) -> None:
         super().__init__(Job(files, choice.protocol, choice.ports), Summary(), {})
         self.status = 0
-        self._selected = selected
-        self._shown = {} if table is None else {table.name: table}
-        self._schema = rows
-        self._rows: list[pa.RecordBatch] = []
-        self._size = 0  # bytes of these rows
-        self._stored: list[pa.RecordBatch] = []  # earlier rows of the window, in files
-        self._items: list[tuple[int, T]] = []
+        self._shown = shown or {}
 
     @abstractmethod
-    def take(self, link: Link, item: Item | None) -> Iterable[T]:
-        """Handles an item that objects read and that matches (None for the end of a connection).
-
-        Returns:
-            The things to show for it.
-        """
+    def end(self, size: int = 0) -> None:
+        """Shows the window that was read; ``size`` is the number of bytes read so far."""
 
     @abstractmethod
-    def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
-        """Shows some rows of a window and, each before a row (its number), results of ``take``."""
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Adds rows to those of the window."""
 
     def read(self) -> bool:
         """Shows the whole capture; returns False, and shows nothing, if objects must read it.
@@ -101,7 +81,7 @@ class Windows(Writer, Generic[T]):
         if batches is None:
             return False
         for _, batch in batches:
-            self._hold(batch)
+            self.hold(batch)
         self.end()
         for name, each in self.summary.files.items():
             reason = "" if each.segments else of_other_links(each.skipped)
@@ -109,6 +89,54 @@ class Windows(Writer, Generic[T]):
                 self.status = 1
                 say(f"{name}: {reason}")
         return True
+
+    def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
+        """Reports where a file was not read to its end."""
+        note = Note.loads(text)
+        if note.kind == "damaged":
+            self.status = 1
+            say(f"{self.job.inputs[file].name}: {note.text}")
+        super().note(file, count, position, length, payload, text)
+
+
+class Windows(CaptureWindows, Generic[T]):
+    """Shows the content of a capture in the order of time: rows that columns read, and items that objects read.
+
+    Args:
+        files, choice: as for ``CaptureWindows``.
+        rows: the schema of the batches of rows, with the column ``time``.
+        table: the table of the rows, if they are rows of a table.
+        selected: the items to show of those that objects read; None for all.
+    """
+
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        rows: pa.Schema,
+        table: Table | None = None,
+        *,
+        selected: Selected | None = None,
+    ) -> None:
+        super().__init__(files, choice, {} if table is None else {table.name: table})
+        self._selected = selected
+        self._schema = rows
+        self._rows: list[pa.RecordBatch] = []
+        self._size = 0  # bytes of these rows
+        self._stored: list[pa.RecordBatch] = []  # earlier rows of the window, in files
+        self._items: list[tuple[int, T]] = []
+
+    @abstractmethod
+    def take(self, link: Link, item: Item | None) -> Iterable[T]:
+        """Handles an item that objects read and that matches (None for the end of a connection).
+
+        Returns:
+            The things to show for it.
+        """
+
+    @abstractmethod
+    def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
+        """Shows some rows of a window and, each before a row (its number), results of ``take``."""
 
     def end(self, size: int = 0) -> None:
         """Shows the window that was read; ``size`` is the number of bytes read so far.
@@ -132,7 +160,7 @@ class Windows(Writer, Generic[T]):
             shown = zip(places[first:last], items[first:last], strict=True)
             self.show(rows, [(place - begin, item) for place, (_, item) in shown])
 
-    def _hold(self, batch: pa.RecordBatch) -> None:
+    def hold(self, batch: pa.RecordBatch) -> None:
         """Adds rows to those of the window."""
         self._rows.append(batch)
         self._size += batch.nbytes
@@ -153,14 +181,6 @@ class Windows(Writer, Generic[T]):
         if matches:
             time_us = item.time_us if isinstance(item, Frame) else None
             self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
-
-    def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
-        """Reports where a file was not read to its end."""
-        note = Note.loads(text)
-        if note.kind == "damaged":
-            self.status = 1
-            say(f"{self.job.inputs[file].name}: {note.text}")
-        super().note(file, count, position, length, payload, text)
 
 
 def _stored(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

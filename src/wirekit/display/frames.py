@@ -53,20 +53,26 @@ class FrameTable:
         self._date = ""
         self._known: set[int] = set()
 
-    def frame(self, number: int, connection: int, link: Link, frame: Frame, facts: Facts) -> None:
+    def frame(
+        self, number: int, connection: int, link: Link, frame: Frame, facts: Facts, messages: int | None = None
+    ) -> None:
         """Prints a frame; before it, its connection if that is new, and the date if it has changed.
 
         Args:
             number: number of the frame in its capture.
             connection: number of the connection in the capture.
             link, frame, facts: the connection, the frame, and its facts.
+            messages: the number of messages in the frame, if it does not have them itself.
         """
         self._introduce(connection, link, frame.time_us, facts.client)
         latency = "" if frame.latency_us is None else f"{frame.latency_us / 1000:.3f}"
         arrow = ARROWS[frame.side]
         self._row(
             self._numbers(number, self._time(frame.time_us), connection, arrow, latency, frame.size),
-            [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame, good=self._wide)],
+            [
+                *_about(frame, facts, WIDE_API if self._wide else 0),
+                *_remarks(frame, len(frame.messages) if messages is None else messages, good=self._wide),
+            ],
         )
 
     def undecoded(self, connection: int, link: Link, item: Quarantined | Missing) -> None:
@@ -173,7 +179,7 @@ def _topics(topics: dict[str, list[int]]) -> str:
     return ", ".join(texts) + (f" and {plural(more, 'more topic')}" if more else "")
 
 
-def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
+def _remarks(frame: Frame, messages: int, *, good: bool) -> Iterator[Part]:
     """The problems of a frame, or the number of good checks if requested."""
     error = frame.decoded.error
     if error is not None:
@@ -183,7 +189,6 @@ def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
         yield f"✗ {frame.wrong}", "red"
         return
     yield frame.reason or "", "dim"
-    messages = len(frame.messages)
     yield plural(messages, "message") if messages else "", ""
     bad = [check for check in frame.decoded.checks if check.status == "bad"]
     if bad:

@@ -1,0 +1,288 @@
+"""Numbers the frames and connections of a capture that columns read, in the order in which objects recognise them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from wirekit.capture.links import Choice, Item, Link
+from wirekit.cli.filters_columns import Selected
+from wirekit.cli.numbered import NOTHING, Numbered
+from wirekit.cli.where_columns import WindowFacts
+from wirekit.cli.window_frames import WindowFrames
+from wirekit.cli.windows import AT_ONCE, CaptureWindows
+from wirekit.conversation import SIDES, Frame
+from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.rows import Batch
+from wirekit.road.streams import AT_END
+
+Identity = tuple[str, str, int]
+"""A frame: the name of its connection, its side, and its offset."""
+
+
+@dataclass(slots=True)
+class WindowItem:
+    """An item that objects have read.
+
+    Attributes:
+        arrival: see ``Writer.arrival``.
+        identity: its connection, side and offset.
+        is_frame: whether it is a frame.
+        messages: the number of messages in it.
+        numbered: the item, with its numbers once they are known; without its content if it does not match.
+        matches: whether it matches.
+    """
+
+    arrival: tuple[int, int]
+    identity: Identity
+    is_frame: bool
+    messages: int
+    numbered: Numbered
+    matches: bool = False
+
+
+class NumberedFrames(WindowFrames):
+    """The frames of plain connections in a window, with their numbers.
+
+    Attributes:
+        fresh: the frames that no earlier window, and no earlier part of the window, has.
+        arrivals: see ``Streams.arrivals``; for each of ``fresh``.
+        number: for each frame of the index, its number once it is known.
+    """
+
+    def __init__(self, selected: Selected | None, *arguments: Any) -> None:
+        super().__init__(selected, *arguments)
+        index, contents, streams = self.index, self.contents, self.streams
+        plain = ~contents.odd[index.connection]
+        is_carried = np.arange(plain.size) < (index.begins[:-1] + self._carried)[index.connection]
+        self.fresh, self._earlier = np.flatnonzero(plain & ~is_carried), np.flatnonzero(plain & is_carried)
+        self._is_waiting = plain & ~contents.reported
+        pieces = np.searchsorted(streams.ends, index.stop[self.fresh])
+        self.arrivals = streams.arrivals(index.connection[self.fresh], streams.ranks[pieces])
+        self.number = np.zeros(plain.size, np.int64)
+        self._requests: dict[int, Frame] = {}
+
+    @cached_property
+    def window_facts(self) -> WindowFacts:
+        """The facts of the frames."""
+        return WindowFacts(self)
+
+    def with_requests(self, frames: NDArray[np.int64]) -> Iterator[tuple[int, Frame]]:
+        """Some frames of the index, each with its place there and its request, without its messages."""
+        for place, frame in self.decoded(frames):
+            request = int(self.index.request[place])
+            if request >= 0:
+                frame.request = self._requests.pop(request, None) or self.frame(request)
+            elif frame.description.answered and frame.description.role == "request":
+                self._requests[place] = frame
+                if len(self._requests) > AT_ONCE:
+                    self._requests.pop(next(iter(self._requests)))
+            yield place, frame
+
+    def places_of(self, identity: Identity) -> list[int]:
+        """The places in the index of a frame, one at most."""
+        name, side, offset = identity
+        index = self.index
+        places = np.flatnonzero((index.position == offset) & (index.side == SIDES.index(side)))
+        return [place for place in places.tolist() if self.link(int(index.connection[place])).name == name]
+
+    def frame(self, place: int) -> Frame:
+        """One frame of the index."""
+        return next(self.decoded(np.array([place])))[1]
+
+    @property
+    def carried(self) -> list[tuple[int, Identity, bool]]:
+        """The frames from earlier windows or parts: place, identity, and whether they continue to wait."""
+        waits = self._is_waiting[self._earlier].tolist()
+        return [(*each, wait) for each, wait in zip(self._identified(self._earlier), waits, strict=True)]
+
+    @cached_property
+    def waiting(self) -> list[tuple[int, Identity]]:
+        """The fresh frames that a later window, or a later part of this one, reports."""
+        return self._identified(self.fresh[self._is_waiting[self.fresh]])
+
+    def _identified(self, frames: NDArray[np.int64]) -> list[tuple[int, Identity]]:
+        index = self.index
+        columns = (frames, index.connection[frames], index.side[frames], index.position[frames])
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [(place, (self.link(flow).name, SIDES[side], offset)) for place, flow, side, offset in rows]
+
+
+class FrameNumbers:
+    """The numbers of frames and connections.
+
+    Attributes:
+        frames: the number of frames so far.
+        connections: the number of each open connection, by its name.
+    """
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.connections: dict[str, int] = {}
+        self._count = 0  # of connections
+        self._waiting: dict[Identity, int] = {}  # frames with a number that are not reported yet
+        self._late: list[WindowItem] = []
+
+    def number(self, parts: list[NumberedFrames], items: list[WindowItem], *, last: bool) -> list[WindowItem]:
+        """Numbers the frames of the next window.
+
+        Args:
+            parts, items: the frames and other items of the window.
+            last: whether nothing follows, not even items.
+
+        Returns:
+            The items with numbers. Those that come with the end of a window are left out until the capture ends,
+            because objects report them there.
+        """
+        last = last or any(each.arrival[0] == AT_END for each in items)
+        waiting = {identity: (part, place) for part in parts for place, identity in part.waiting}
+        known = waiting.keys() | self._waiting.keys()
+        recalled = [each for each in items if each.is_frame and each.identity in known]
+        others = [*self._late, *(each for each in items if not (each.is_frame and each.identity in known))]
+        fresh = [each for each in others if last or each.arrival[0] < AT_END]
+        self._late = [each for each in others if not last and each.arrival[0] >= AT_END]
+        arrivals = [np.array([each.arrival for each in fresh], np.int64).reshape(-1, 2)]
+        arrivals[0][:, 0] = np.minimum(arrivals[0][:, 0], AT_END)
+        arrivals += [part.arrivals for part in parts]
+        offsets = [np.array(_ascending(fresh), np.int64), *(part.index.position[part.fresh] for part in parts)]
+        bounds = np.cumsum([each.size for each in offsets])[:-1]
+        # Objects read a packet up to the point from which columns do, so their items come first.
+        order = np.lexsort((np.concatenate(offsets), *np.concatenate(arrivals).T[::-1]))
+        counts = np.ones(order.size, np.int64)
+        counts[: len(fresh)] = [each.is_frame for each in fresh]
+        numbers, ranks = np.zeros((2, order.size), np.int64)
+        numbers[order], ranks[order] = self.frames + np.cumsum(counts[order]), np.arange(order.size)
+        self.frames += int(counts.sum())
+        of_items, *of_parts = np.split(numbers, bounds)
+        for part, of_part in zip(parts, of_parts, strict=True):
+            part.number[part.fresh] = of_part
+        for each, number in zip(fresh, of_items.tolist(), strict=True):
+            each.numbered = each.numbered._replace(frame=number)
+        self._waiting |= {identity: int(part.number[place]) for identity, (part, place) in waiting.items()}
+        for part in parts:
+            for place, identity, waits in part.carried:
+                part.number[place] = self._waiting[identity] if waits else self._waiting.pop(identity)
+        for each in recalled:
+            each.numbered = each.numbered._replace(frame=self._waiting.pop(each.identity))
+        self._number_connections(parts, fresh, *np.split(ranks, bounds))
+        for each in (*recalled, *fresh):
+            each.numbered = each.numbered._replace(connection=self.connections[each.identity[0]])
+        return [*recalled, *fresh]
+
+    def _number_connections(
+        self,
+        parts: list[NumberedFrames],
+        fresh: list[WindowItem],
+        of_items: NDArray[np.int64],
+        *of_parts: NDArray[np.int64],
+    ) -> None:
+        """Numbers the connections whose first item is in the window, by the ranks of the items."""
+        first_ranks: dict[str, int] = {}
+        for part, of_part in zip(parts, of_parts, strict=True):
+            flows, first = np.unique(part.index.connection[part.fresh], return_index=True)
+            least = np.minimum.reduceat(of_part, first) if first.size else first
+            for flow, rank in zip(flows.tolist(), least.tolist(), strict=True):
+                name = part.link(flow).name
+                first_ranks[name] = min(rank, first_ranks.get(name, rank))
+        for each, rank in zip(fresh, of_items.tolist(), strict=True):
+            name = each.identity[0]
+            first_ranks[name] = min(rank, first_ranks.get(name, rank))
+        for name in sorted(first_ranks.keys() - self.connections.keys(), key=first_ranks.__getitem__):
+            self._count += 1
+            self.connections[name] = self._count
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Forgets connections that have ended, unless items of them are left out."""
+        for name in {*names} - {each.identity[0] for each in self._late}:
+            self.connections.pop(name, None)
+
+
+def _ascending(items: list[WindowItem]) -> list[int]:
+    """The offset of each item, or of an earlier one that comes with the same packet if that is larger."""
+    largest: dict[tuple[int, int], int] = {}
+    offsets = []
+    for each in items:
+        largest[each.arrival] = max(each.identity[2], largest.get(each.arrival, 0))
+        offsets.append(largest[each.arrival])
+    return offsets
+
+
+class Ended(Exception):
+    """Ends the reading of a capture, because the rest of it is not needed."""
+
+
+class NumberedWindows(CaptureWindows):
+    """Numbers the frames of a capture, window by window.
+
+    Args:
+        files, choice: as for ``CaptureWindows``.
+        selected: selects the frames.
+    """
+
+    def __init__(self, files: tuple[Input, ...], choice: Choice, selected: Selected) -> None:
+        super().__init__(files, choice)
+        self.numbers = FrameNumbers()
+        self._selected = selected
+        self._parts: list[NumberedFrames] = []
+        self._items: list[WindowItem] = []
+        self._ended: list[str] = []
+
+    @abstractmethod
+    def take(self, link: Link, item: Item | None) -> None:
+        """Handles an item that objects read and that matches (None for the end of a connection)."""
+
+    @abstractmethod
+    def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
+        """Handles a window whose frames have numbers."""
+
+    def connection(self, link: Link) -> int:
+        """The number of a connection."""
+        return self.numbers.connections[link.name]
+
+    def assembly(self, *arguments: Any) -> NumberedFrames:
+        """The frames of a window that columns have read."""
+        part = NumberedFrames(self._selected, *arguments)
+        self._parts.append(part)
+        return part
+
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Does nothing: there are no rows of tables."""
+
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Adds an item that objects read."""
+        described = self._selected.described(self, name, link, item)
+        if item is None:
+            self._ended.append(link.name)
+            self._selected.decide(described, lambda matches: self.take(link, None))
+        else:
+            messages = len(item.messages) if isinstance(item, Frame) else 0
+            identity = link.name, item.side, item.offset
+            each = WindowItem(self.arrival, identity, isinstance(item, Frame), messages, described)
+            self._items.append(each)
+            self._selected.decide(described, lambda matches: self._decided(each, matches=matches))
+        return super().item(name, link, item)
+
+    def _decided(self, each: WindowItem, *, matches: bool) -> None:
+        each.matches = matches
+        if matches:
+            self.take(each.numbered.link, each.numbered.item)
+        else:
+            each.numbered = each.numbered._replace(item=None, facts=NOTHING)
+
+    def end(self, size: int = 0) -> None:
+        """Handles the window that was read; ``size`` is the number of bytes read so far."""
+        self._selected.settle()
+        parts, items, ended = self._parts, self._items, self._ended
+        self._parts, self._items, self._ended = [], [], []
+        self.window(parts, self.numbers.number(parts, items, last=not size))
+        for part in parts:
+            with_frames = np.intersect1d(part.whole, part.index.connection)
+            ended += [part.link(flow).name for flow in with_frames.tolist()]
+        self.numbers.forget(ended)

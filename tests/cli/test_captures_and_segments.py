@@ -9,6 +9,8 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -35,6 +37,19 @@ def test_a_log_segment_given_as_a_capture_points_to_messages(command: str, fixtu
     run = Run(command, str(path))
     assert run.status == 1
     assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
+
+
+def test_standard_input_is_inspected_as_a_file_is(fixtures: Path) -> None:
+    """Only a pipe is copied."""
+    path = next((fixtures / "kafka" / "disk").glob("*-t-none-0.log"))
+    expected = Run("inspect", str(path)).out.decode().replace(str(path), "-")
+    assert Run("inspect", "-", stdin=path.read_bytes()).out.decode() == expected
+    code = "import tempfile; tempfile.NamedTemporaryFile = None; from wirekit.cli import main; main()"
+    with path.open("rb") as file:
+        completed = subprocess.run(
+            [sys.executable, "-c", code, "inspect", "-"], stdin=file, capture_output=True, check=False
+        )
+    assert (completed.returncode, completed.stdout.decode()) == (1, expected)
 
 
 @pytest.mark.parametrize("name", ["jmq4-consume.pcap", "kafka-0.9.0.1-2-produce.pcapng"])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -87,6 +91,39 @@ def test_packets_out_of_the_order_of_time(tmp_path: Path, rode: list[bool]) -> N
     copy = write(tmp_path / "copy.pcap", DAMAGES["late"](packets(FEW[1]), Random(1)))
     assert_same(copy, "--output", "json")
     assert rode == [True]
+
+
+@pytest.mark.parametrize("road", ["columns", "objects"])
+def test_a_pipe_counts_as_a_file_of_the_same_bytes(road: str, tmp_path: Path, rode: list[bool]) -> None:
+    """In the order of time, too."""
+    copy = write(tmp_path / "copy.pcap", DAMAGES["late"](packets(FEW[1]), Random(1)))
+    status, out, err = inspected(copy, "--output", "json", road=road)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        pool.submit(pipe.write_bytes, copy.read_bytes())
+        assert inspected(pipe, "--output", "json", road=road) == (status, out.replace(str(copy), str(pipe)), err)
+    assert rode == [True, True][: 2 * (road == "columns")]
+
+
+@pytest.mark.parametrize("options", [[], ["--report", "report.html"]], ids=" ".join)
+def test_a_pipe_that_cannot_be_copied(options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other captures are counted."""
+
+    def copy(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shutil.copyfileobj", copy)
+    alone = inspected(FEW[0], "--output", "json", road="auto")
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor() as pool:
+        pool.submit(Path("pipe").write_bytes, b"")
+        status, out, _ = inspected("pipe", FEW[0], "--output", "json", *options, road="auto")
+    counted = json.loads(out)
+    why = f"No space left on device for a copy in {tempfile.gettempdir()}; see TMPDIR"
+    assert (status, counted.pop("pipe")["unreadable"]) == (1, why)
+    assert counted == json.loads(alone[1])
 
 
 def outputs(path: Path, road: str, *copies: list[Packet]) -> list[tuple[Any, ...]]:

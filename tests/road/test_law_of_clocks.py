@@ -90,7 +90,7 @@ def test_a_clock_that_is_set(name: str, places: list[float], steps: list[int], t
     before = by_objects(FIXTURES / "pcap" / name)[0]
     for table in ("frames", "messages", "calls", "quarantine", "gaps"):
         assert sum(rows.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
-    items = (item for _, item in follow(captures.by_time((str(path),), segments_of(path))))
+    items = (item for _, item in follow(captures.by_time(segments_of(path))))
     assert sum(isinstance(item, Frame) and failure(item) is None for item in items) == sum(rows["frames"].values())
 
 

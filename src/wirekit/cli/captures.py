@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -253,6 +253,18 @@ def inputs_of(names: Sequence[str], unread: Unread, *, separate: bool) -> Iterat
         yield inputs
 
 
+@contextmanager
+def reopenable_files(parts: Parts) -> Iterator[tuple[Input, ...]]:
+    """The files of a capture, within the block: a pipe is copied to a file.
+
+    Raises:
+        OSError: a file does not exist, a pipe cannot be opened, or its copy does not fit on the disk.
+    """
+    with ExitStack() as copies:
+        paths = [copies.enter_context(reopenable(name)) for name in parts]
+        yield tuple(replace(each, name=name) for each, name in zip(joined_inputs([paths]), parts, strict=True))
+
+
 def open_named(name: str) -> Capture:
     """Opens a capture; a pipe is read as bytes arrive, and output is flushed before each wait.
 
@@ -275,14 +287,11 @@ def read_segments(capture: Capture, number: int, fragments: Fragments) -> Iterat
     return segments(capture, number, fragments=fragments)
 
 
-def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
-    """The segments of the files of a capture in the order of time; those of a pipe as they come.
+def by_time(segments: Iterator[Segment]) -> Iterator[Segment]:
+    """The segments of the files of a capture in the order of time.
 
     A segment is held until no older one can follow. Where the clock was set back, the order is that of the file.
     """
-    if any(piped(name) for name in parts):
-        yield from segments
-        return
     heap: list[tuple[int, int, Segment]] = []
     before = latest = -sys.maxsize
     for number, each in enumerate(segments):
@@ -321,7 +330,9 @@ class FollowedCapture:
         self.skipped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Link, Item | None]]:
-        return follow(by_time(self.parts, self._segments()), self.choice)
+        segments = self._segments()
+        live = any(piped(name) for name in self.parts)
+        return follow(segments if live else by_time(segments), self.choice)
 
     def _segments(self) -> Iterator[Segment]:
         fragments = Fragments()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, Skipped
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.follow import follow
 from wirekit.capture.links import Choice
-from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import (
     CUT,
@@ -22,26 +22,25 @@ from wirekit.cli.captures import (
     choice_options,
     expanded,
     no_capture,
-    open_named,
     parse_choice,
     read_segments,
+    reopenable_files,
     road_option,
     separate_option,
 )
-from wirekit.cli.common import COLUMNS, STANDARD_INPUT, check_page, console, need, on_terminal, print_json, say
+from wirekit.cli.common import COLUMNS, check_page, console, need, on_terminal, print_json, say
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, decided, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
-from wirekit.cli.pipes import piped
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import WhereFrames
 from wirekit.errors import Misuse, WireError, plural
-from wirekit.pipeline.inputs import CAPTURE, find_inputs, is_input, joined_inputs, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, Input, find_inputs, is_input, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import load_object, registry
@@ -130,7 +129,13 @@ def command(
     overviews: dict[str, Overview] = {}
     collected = Report(payloads=payloads) if page is not None else None
     for parts in captures:
-        overviews[parts[0]] = _count(parts, choice, selection, road, summary, collected)
+        with ExitStack() as copies:
+            try:
+                files = copies.enter_context(reopenable_files(parts))
+            except OSError as error:
+                files = ()
+                summary.file(parts[0]).unreadable = no_capture(parts[0], error)
+            overviews[parts[0]] = _count(parts[0], files, choice, selection, road, summary, collected)
     if page is not None and collected is not None:
         write(collected, page, ", ".join(parts[0] for parts in captures))
         without = "" if payloads else ", without application data (--payloads)"
@@ -184,19 +189,24 @@ def _checked(path: str, protocol: str, unread: Unread) -> DirectoryReport | None
 
 
 def _count(
-    parts: Parts, choice: Choice, selection: Selection, road: str, summary: Summary, collected: Report | None
+    name: str,
+    files: Sequence[Input],
+    choice: Choice,
+    selection: Selection,
+    road: str,
+    summary: Summary,
+    collected: Report | None,
 ) -> Overview:
-    """Counts the matching items, and the connections that have any.
+    """Counts the matching items of a capture, and the connections that have any.
 
     The tables contain neither frame numbers nor broken rules. Objects count these, unless the capture is large and no
     option needs objects.
     """
     selecting = selection.active
     by_objects = collected is not None or not selection.by_columns
-    files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
-    overview = Overview(parts[0], large=not whole, selecting=selecting)
+    overview = Overview(name, large=not whole, selecting=selecting)
     small = whole and road == "auto" and size < LEAST_WITH_DETAILS
     if files and not by_objects and by_columns(size, "objects" if small else road):
         from wirekit.cli.filters_columns import selected_by_columns
@@ -205,18 +215,18 @@ def _count(
         selected = selected_by_columns(selection) if selecting else None
         matching = None if selected is None else Matching(selected)
         if (matching is not None or not selecting) and count_tables(files, choice, summary, overview, matching):
-            if matching is not None and not matching.found and not summary.file(parts[0]).unread:
-                say(f"{parts[0]}: no frame matches; {matching.selected.names.text()}")
+            if matching is not None and not matching.found and not summary.file(name).unread:
+                say(f"{name}: no frame matches; {matching.selected.names.text()}")
             if whole:
-                _add_details(parts, choice, overview, rules=not selecting)
+                _add_details(files, choice, overview, rules=not selecting)
             return overview
-    count = summary.file(parts[0])
+    count = summary.file(name)
     fitting: set[int] = set()
     judge = Judge() if whole and not selecting else None
     where = None if selection.where is None else WhereFrames(selection.where)
     rows = CallRows(overview)
     described = selecting or collected is not None
-    items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=described)
+    items = numbered(follow(by_time(_segments(files, count)), choice), describe=described)
     names = Names(selection)
     items = rows.counting(names.counted(items) if selecting else items)
     for each, matches in decided(items, selection, where, live=False):
@@ -231,38 +241,38 @@ def _count(
         if judge is not None:
             overview.broken(each.link.protocol, judge.take(each.link, each.item))
     if selecting and not fitting and not count.unread:
-        say(f"{parts[0]}: no frame matches; {names.text()}")
+        say(f"{name}: no frame matches; {names.text()}")
     if collected is not None:
-        collected.end(parts[0], count, overview)
+        collected.end(name, count, overview)
     return overview
 
 
-def _add_details(parts: Parts, choice: Choice, overview: Overview, *, rules: bool) -> None:
+def _add_details(files: Sequence[Input], choice: Choice, overview: Overview, *, rules: bool) -> None:
     """Counts facts that the tables do not have: the numbers of frames, and the broken rules if ``rules``."""
     judge = Judge()
-    for each in numbered(follow(by_time(parts, _segments(parts, FileSummary())), choice), describe=False):
+    for each in numbered(follow(by_time(_segments(files, FileSummary())), choice), describe=False):
         overview.number(each)
         if rules:
             overview.broken(each.link.protocol, judge.take(each.link, each.item))
 
 
-def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
+def _segments(files: Sequence[Input], count: FileSummary) -> Iterator[Segment]:
     fragments = Fragments()
-    for number, path in enumerate(parts):
+    for each in files:
         try:
-            capture = open_named(path)
+            capture = open_capture(each.path, name=each.name)
         except (WireError, OSError) as error:
-            reason = no_capture(path, error)
-            if len(parts) > 1:
-                count.damage(f"{path}: {reason}")
+            reason = no_capture(each.path, error)
+            if len(files) > 1:
+                count.damage(f"{each.name}: {reason}")
             else:
                 count.unreadable = reason
             continue
         with capture:
-            yield from _of_file(capture, number, count, fragments)
+            yield from _of_file(capture, each.number, count, fragments)
             damage = capture.damage
             if damage is not None:
-                count.damage(f"{path}: {damage}" if len(parts) > 1 else str(damage))
+                count.damage(f"{each.name}: {damage}" if len(files) > 1 else str(damage))
                 count.quarantined(damage.reason, damage.path, max(capture.size - (damage.offset or 0), 0))
     count.skipped.update(each.reason for each in fragments.end())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -66,6 +67,18 @@ def test_lines_of_connections_that_reach_beyond_windows_are_the_same(
 ) -> None:
     use_windows(monkeypatch, WINDOW)
     assert_same(FIXTURES / "pcap" / capture, "--strict")
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_a_file_as_standard_input_is_read_by_columns(command: str) -> None:
+    code = "import wirekit.cli.captures as captures; captures.follow = None; from wirekit.cli import main; main()"
+    arguments = [sys.executable, "-c", code, command, "--output", "json", "--road", "columns", "-"]
+    path = FIXTURES / "pcap" / "pulsar-consume.pcap"
+    with path.open("rb") as file:
+        completed = subprocess.run(arguments, stdin=file, capture_output=True, text=True, check=False)
+    result = CliRunner().invoke(group, [command, str(path), "--output", "json"], standalone_mode=False)
+    assert sorted(completed.stdout.splitlines()) == sorted(result.stdout.replace(str(path), "-").splitlines())
+    assert (completed.returncode, completed.stderr) == (result.return_value, result.stderr.replace(str(path), "-"))
 
 
 @pytest.mark.parametrize("window", [1, 300, 4000])

@@ -147,11 +147,11 @@ road_option = click.option(
 
 def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     """The files of a capture that columns may read window by window; None where objects must, packet by packet."""
-    if road == "objects" or any(name == STANDARD_INPUT or piped(name) for name in parts):
+    if road == "objects" or any(piped(name) for name in parts):
         return None
-    files = joined_inputs([parts])
-    if not captures_by_columns(files, road):
-        return None
+    with reopenable_files(parts) as files:  # there is no copy
+        if not captures_by_columns(files, road):
+            return None
     need("--road columns", *COLUMNS)
     return files
 

@@ -407,6 +407,34 @@ def test_bytes_that_are_lost_hide_no_other_message(lost: int, tmp_path: Path) ->
         assert all(start <= (each.offset or start) <= start + size for each in report.problems), report.problems
 
 
+LARGE = message_set(message(b"v" * 300, offset=57, magic=1))
+LACKING = LARGE[:40] + LARGE[40 + len(MANY[0]) + 8 :]
+"""Lost bytes, so that it ends after the next message, according to its size."""
+SEVERAL = {
+    "an incomplete message": {57: LACKING, 59: MANY[59][:17]},
+    "zeros": {57: LACKING, 59: bytes(100)},
+    "a good message": {57: LARGE[:40] + LARGE[40 + len(MANY[0]) :]},
+    "a wrong offset": {56: bytes(6) + b"\1" + MANY[56][7:-1] + b"?", 57: LARGE[:-8]},
+    "a wrong offset and a good checksum": {56: bytes(4) + b"\1" + MANY[56][5:], 57: b"?" * 50},
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_damages_hide_no_other_message(name: str, tmp_path: Path) -> None:
+    folder = written(tmp_path, SEVERAL[name])
+    path = str(folder / f"{BASE}.log")
+    messages = [each for piece in reading.pieces_of_file(path) for each in piece.all_messages()]
+    assert {each.value for each in messages if each.check == "ok"} == {b"v" * 40}
+    good = {each.offset for each in messages if each.check == "ok"}
+    assert good.issuperset({*range(60)} - SEVERAL[name].keys()), name
+    assert [len(piece.batch or list(piece.messages)) for piece in columns.pieces_of_file(path)] == [
+        len(list(piece.messages)) for piece in reading.pieces_of_file(path)
+    ]
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == len(messages)
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_checksum_covers_the_bytes_after_the_fields(whole: bool, wrapped: bool, tmp_path: Path) -> None:

@@ -390,7 +390,8 @@ def _stepped(segment: SegmentFile, data: memoryview, base: int) -> int | None:
         return None
     before = base if segment.search.before is None else segment.search.before
     offsets = np.concatenate([[before], numbers(rows, "offset")])
-    segment.search.before, size = int(offsets[-1]), int(ends[-1])
+    size = int(ends[-1])
+    segment.search.follow(offsets[-2:].tolist())
     if numbers(rows, "message.attributes.codec").any():
         # After compressed messages that do not decode, the next message is searched for.
         in_order = before >= base and (np.diff(offsets) > 0).all() and offsets[-1] <= base + LARGEST_RELATIVE
@@ -416,15 +417,19 @@ def _in_columns(
     good = not errors.num_rows and not pc.any(left_over).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
-    is_outermost, is_good = numbers(rows, "@depth") == 0, numbers(rows, "message.crc.ok").astype(bool)
+    is_outermost = numbers(rows, "@depth") == 0
+    is_good = numbers(rows, "message.crc.ok").astype(bool)[is_outermost]
     ends = (numbers(rows, "@offset") + numbers(rows, "@length"))[is_outermost]
-    before_bad = ~is_good[is_outermost] & ~np.append(is_good[is_outermost][1:], False)
+    before_bad = ~is_good & ~np.append(is_good[1:], False)
     if not all(segment.search.may_follow(segment.position + int(end)) for end in ends[before_bad]):
         return None
+    good_offsets = numbers(rows, "offset")[is_outermost][is_good]
+    before = good_offsets[0] if segment.search.before is None else segment.search.before
+    passed = np.diff(np.flatnonzero(is_good), prepend=-1)
+    if ((passed > 1) & (np.diff(good_offsets, prepend=before) > passed)).any():  # a bad one may cover others
+        return None
     end, error = segment.end(len(data), bytes(data[consumed:]))
-    good_offsets = numbers(rows, "offset")[is_outermost & is_good]
-    if good_offsets.size:
-        segment.search.before = int(good_offsets[-1])
+    segment.search.follow(good_offsets[-2:].tolist())
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     batch = _messages(rows, segment.position, requested)
     return segment.piece(end, error, batch=batch, fixed=fixed, fits=True)

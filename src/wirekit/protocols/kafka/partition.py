@@ -373,9 +373,7 @@ class _Partition:
                 errors = errors.filter(pa.array(_outer(errors) + start < oversized.offset))
             self._part(segment, start, rows, indexes, _checksums(window, rows, resized=oversized is not None))
             self._check_left_over(segment, start, rows, errors)
-            offsets = _good(rows)[1]
-            if offsets.size:
-                file.search.before = int(offsets[-1])
+            file.search.follow(_good(rows)[1][-2:].tolist())
             ended = False
             for error, outer in zip(errors.to_pylist(), _outer(errors).tolist(), strict=True):
                 inside = error["depth"] > 0
@@ -411,7 +409,8 @@ class _Partition:
         ):
             begin = errors["offset"][error].as_py()
             end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
-            file.search.before = int(offsets[number - 1]) if number else before
+            file.search.before = before
+            file.search.follow(offsets[:number][-2:].tolist())
             is_end = file.search.is_end(start + begin, start + end)
             if not is_end and file.search.within(start + begin + 1, start + end) is not None:
                 return int(begin)
@@ -428,7 +427,8 @@ class _Partition:
         for row in np.flatnonzero((numbers(rows, "@depth") == 0) & doubtful):
             begin = rows["@offset"][row].as_py()
             number = int(np.searchsorted(places, begin))
-            file.search.before = int(offsets[number - 1]) if number else before
+            file.search.before = before
+            file.search.follow(offsets[:number][-2:].tolist())
             oversized = file.oversized(decode(bytes(window[begin : ends[row]]), SEGMENT, offset=start + begin))
             if oversized is not None:
                 return oversized[1]

@@ -338,19 +338,22 @@ class SegmentFile:
         checks = verdicts(decoded.checks)
         entries = _whole_entries(decoded)
         ends = _ends(entries)
-        before = self.search.before
+        before, good_offsets = self.search.before, list[int]()
         for number, entry in enumerate(entries):
             check = checks.get(f"messages[{number}].message.crc")
-            if check is None or status(entry, check) == "ok":
+            if check is None:
+                continue
+            if check.status == "ok":
+                good_offsets.append(entry.offset)
+            if status(entry, check) == "ok":
                 continue
             begin, end = decoded.offset + ends[number], decoded.offset + ends[number + 1]
             search_start = end - len(left_over(entry))
-            previous = entries[number - 1].offset if number else before
-            self.search.before = entry.offset if check.status == "ok" else previous
+            self.search.follow(good_offsets)
             if check.status != "ok":
                 if self.search.is_end(begin, end):
                     continue
-                if not self.search.may_follow(end):
+                if self.search.is_message(end) or not self.search.may_follow(end):
                     search_start = begin + 1
             next_start = self.search.within(search_start, end)
             if next_start is not None:
@@ -385,12 +388,9 @@ class SegmentFile:
         return self.end(len(data), segment.tail)
 
     def _follow(self, decoded: Decoded, entries: list[Record]) -> None:
-        """Sets the last good offset by the first entries of a window; the offset of a damaged message may be wrong."""
+        """Continues the search after the first entries of a window; the offset of a damaged message may be wrong."""
         good = {check.path for check in decoded.checks if check.kind == "crc32" and check.status == "ok"}
-        for number in range(len(entries) - 1, -1, -1):
-            if f"messages[{number}].message.crc" in good:
-                self.search.before = entries[number].offset
-                return
+        self.search.follow([each.offset for n, each in enumerate(entries) if f"messages[{n}].message.crc" in good])
 
     def end(self, size: int, unread: bytes) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window without a damaged one, and the error there.

@@ -1,7 +1,7 @@
 """Finds the next message in a segment or message set after bytes that are no message.
 
-A message is recognised by its own numbers: a size that fits the file or set, an offset after the last one before the
-damage and within the range of a segment, a good CRC. The reader that continues there checks the message in full.
+A message is recognised by its own numbers: a size that fits the file or set, an offset after those before the damage
+and within the range of a segment, a good CRC. The reader that continues there checks the message in full.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, BinaryIO
 
@@ -47,7 +48,8 @@ class Search:
         allowance: the number of bytes of a stretch that may be inspected, in addition to four times its size.
 
     Attributes:
-        before: the last good offset, or the offset before the base offset; None if unknown.
+        before: an offset that the next messages exceed: that of a good message, or the one before the base offset; None
+            if unknown.
     """
 
     def __init__(self, path: str, file: BinaryIO, allowance: int = _ALLOWANCE) -> None:
@@ -62,6 +64,17 @@ class Search:
     def renew(self) -> None:
         """Begins another stretch of the file."""
         self._left = self._allowance
+
+    def follow(self, offsets: Sequence[int]) -> None:
+        """Sets ``before`` after good messages with these offsets.
+
+        No checksum covers an offset. If the file has no room for the messages between the last two, one of them may be
+        wrong, and neither is used.
+        """
+        if offsets:
+            previous = offsets[-2] if len(offsets) > 1 else self.before
+            if previous is None or abs(offsets[-1] - previous) <= self._size:
+                self.before = offsets[-1]
 
     def after(self, start: int) -> int | None:
         """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
@@ -80,12 +93,14 @@ class Search:
         return inside is None or self.offset(inside) >= self.offset(end)
 
     def may_follow(self, at: int) -> bool:
-        """Whether a message may end here: zeros, the end, or another one, good or not, that ends before such a place or
-        before a good message must follow.
+        """Whether a message may end here: the end, zeros after another byte, or another one, good or not, that ends
+        before such a place or before a good message must follow.
         """
         size = self.claim(at)
         end = at if size is None else at + size
-        return end <= self._size and (self._is_over(end) or (end > at and self.is_message(end)))
+        around = self._read(end - 1, 1 + self._begin.size)
+        is_over = len(around) == 1 or (around[:1] > b"\0" and not around[1:].strip(b"\0"))
+        return is_over or (end > at and self.is_message(end))
 
     def within(self, start: int, end: int) -> int | None:
         """The start of the first message between ``start`` and ``end``; None if there is none."""
@@ -175,12 +190,8 @@ class Search:
 
     def _may_end(self, at: int) -> bool:
         """Whether a message may end here: another message, zeros, or the end must follow."""
-        return self._is_over(at) or self.claim(at) is not None
-
-    def _is_over(self, at: int) -> bool:
-        """Whether zeros follow, or less than a message."""
         head = self._read(at, self._begin.size)
-        return not head.strip(b"\0") or len(head) < self._begin.size
+        return not head.strip(b"\0") or len(head) < self._begin.size or self._begin.pattern.match(head) is not None
 
     def _follows(self, offset: int) -> bool:
         """Whether a message with this offset may follow the damage."""

@@ -407,6 +407,27 @@ def test_bytes_that_are_lost_hide_no_other_message(lost: int, tmp_path: Path) ->
         assert all(start <= (each.offset or start) <= start + size for each in report.problems), report.problems
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("after", [flipped(MANY[6], 40, 1), b"\xff" + MANY[6][1:]], ids=["checksum", "offset"])
+def test_messages_after_an_undecodable_one_count_if_messages_prints_them(
+    after: bytes, wrapped: bool, tmp_path: Path
+) -> None:
+    """In a segment, only a message with a good checksum and offset shows where reading goes on."""
+    data = b"".join([*MANY[:5], flipped(MANY[5], 16, 8), after, *MANY[7:]])
+    if wrapped:
+        wrapper = message([message(b"")], offset=59, codec="GZIP", magic=1)
+        wrapper["message"]["value"] = gzip.compress(data)
+        data = message_set(wrapper)
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{BASE}.log").write_bytes(data)
+    messages = [each for piece in reading.pieces_of_file(str(folder / f"{BASE}.log")) for each in piece.all_messages()]
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == len(messages) == (5 if wrapped else 58)
+    assert not any("checksum of offset 6 " in each.text for each in report.problems)
+
+
 LARGE = message_set(message(b"v" * 300, offset=57, magic=1))
 LACKING = LARGE[:40] + LARGE[40 + len(MANY[0]) + 8 :]
 """Lost bytes, so that it ends after the next message, according to its size."""

@@ -194,6 +194,20 @@ def _good(rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return numbers(rows, "@offset")[good], numbers(rows, "offset")[good]
 
 
+def _reached(rows: Any) -> NDArray[Any]:
+    """Whether readers of messages reach each one: they leave a compressed set at its first undecodable message."""
+    depths, parents, starts = numbers(rows, "@depth"), numbers(rows, "@parent", -1), numbers(rows, "@offset")
+    ends, reached = starts + numbers(rows, "@length"), np.ones(rows.num_rows, bool)
+    for depth in range(1, int(depths.max(initial=0)) + 1):
+        here = np.flatnonzero(depths == depth)
+        is_first = np.diff(parents[here], prepend=-1) != 0
+        skips = starts[here] != np.where(is_first, 0, np.roll(ends[here], 1))
+        before = np.cumsum(skips) - skips
+        skipped = before + skips - np.maximum.accumulate(np.where(is_first, before, 0))
+        reached[here] = reached[parents[here]] & (skipped == 0)
+    return reached
+
+
 def _outer(errors: Any) -> NDArray[Any]:
     """The offset of each erroneous message in the window; for messages in a wrapper, the offset of the wrapper."""
     return np.where(numbers(errors, "depth") == 0, numbers(errors, "offset"), numbers(errors, "wrapper", 0))
@@ -397,10 +411,7 @@ class _Partition:
 
     @staticmethod
     def _misled(file: SegmentFile, rows: Any, errors: Any) -> int | None:
-        """The place in the window of the first undecodable message whose size is wrong.
-
-        The next message begins inside it, and none begins after it.
-        """
+        """The place in the window of the first undecodable message whose size may be wrong: none begins after it."""
         start, before, consumed = file.position, file.search.before, int(rows.schema.metadata[b"wirekit.consumed"])
         places, offsets = _good(rows)
         undecoded = ~np.isin(numbers(errors, "offset"), _places(rows))  # others only do not decompress
@@ -411,8 +422,7 @@ class _Partition:
             end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
             file.search.before = before
             file.search.follow(offsets[:number][-2:].tolist())
-            is_end = file.search.is_end(start + begin, start + end)
-            if not is_end and file.search.within(start + begin + 1, start + end) is not None:
+            if not file.search.is_end(start + begin, start + end):
                 return int(begin)
         file.search.before = before
         return None
@@ -471,20 +481,20 @@ class _Partition:
             return
         offsets, has_offset, times, _ = resolved(rows)
         is_outermost = numbers(rows, "@depth") == 0
-        places = _places(rows) + start
-        for row in np.flatnonzero(~intact):
+        places, reached = _places(rows) + start, _reached(rows)
+        for row in np.flatnonzero(~intact & reached):
             inside = "" if is_outermost[row] else ", in compressed data"
             self._say(segment.name, f"the checksum of offset {int(offsets[row])} is wrong{inside}", int(places[row]))
         for row in np.flatnonzero(numbers(rows, "@gap") > 0):
             self._say(segment.name, f"bytes that no field explains in offset {int(offsets[row])}", int(places[row]))
-        leaf = np.asarray(rows["@left"].is_null())
+        leaf = np.asarray(rows["@left"].is_null()) & reached
         self._order(segment, offsets[leaf & has_offset], places[leaf & has_offset])
         segment.messages += int(leaf.sum())
         self._positions(
             segment, indexes.get("index"), offsets[is_outermost], places[is_outermost], has_offset[is_outermost]
         )
         good = leaf & has_offset & verified(rows)
-        lost = (leaf & ~good) | (numbers(rows, "@left") > 0)
+        lost = (leaf & ~good) | (numbers(rows, "@left") > 0) | ~reached
         self._times(segment, indexes.get("timeindex"), offsets[good], times[good], np.cumsum(lost)[good])
         segment.doubtful = segment.doubtful or bool(lost.any())
 

@@ -239,7 +239,10 @@ def expected(key: str, data: bytes, allowance: Allowance, depth: int = 0, wrappe
         _, several, element = list_of(key)
         scope = scope.inner() if columnar.plan.path else scope
         walk = Walk(columnar, key, several, element, scope, allowance, place.count, depth, wrapper)
-    return walk.records(data, place.start, place.end)
+    records = walk.records(data, place.start, place.end)
+    if walk.columns_program.plan.is_bounded and not records.errors:
+        records.consumed = place.end
+    return records
 
 
 def at(value: Any, path: list[str]) -> Any:

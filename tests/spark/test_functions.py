@@ -303,6 +303,16 @@ def test_any_bytes_are_read_as_decode_reads_them(data: st.DataObject) -> None:
         assert expected.error is None or row["error"] == str(expected.error)
 
 
+def test_bytes_that_no_record_has_in_a_length_are_no_error() -> None:
+    """As ``wirekit.decode`` reports them: a gap in the value."""
+    batch = wirekit.encode("jmq4.batch", {"messages": [{"body": b"one"}], "$trailing": {"length": "010203"}})
+    good, longer = decoded("jmq4.batch", batch, batch + b"?")
+    assert [each["body"] for each in good["value"]] == [b"one"]
+    assert longer["error"] == f"jmq4.batch: 1 byte left over, at byte {len(batch)} ({len(batch):#x})"
+    assert wirekit.columns("jmq4.batch", batch + b"?").schema.metadata[b"wirekit.consumed"] == b"%d" % len(batch)
+    assert [gap.length for gap in wirekit.decode(batch, "jmq4.batch").gaps] == [3]
+
+
 def test_slices_and_chunks_of_a_column_are_read_where_they_are() -> None:
     column = pa.array([b"junk", MESSAGE, None, MESSAGE[:3], MESSAGE], pa.binary()).slice(1, 3)
     (values,) = scan_each("kafka.message", column)

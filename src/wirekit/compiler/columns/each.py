@@ -232,7 +232,7 @@ class _Scan:
         """Adds an error for each value, otherwise good, that has bytes after its records."""
         if self.columnar.plan.tail:
             return
-        stopped = level.arrays["stopped"]
+        stopped = level.ranges.ends if self.columnar.plan.is_bounded else level.arrays["stopped"]
         for number in np.flatnonzero(valid & (stopped < ends)).tolist():
             if number not in texts:
                 at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])

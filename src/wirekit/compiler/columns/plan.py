@@ -54,6 +54,11 @@ class Records:
     least: int | None = None
     tail: bool = False
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a length around the records gives the end of the value."""
+        return any(lead.role == "limit" for lead in self.lead)
+
 
 @dataclass(frozen=True, slots=True)
 class Lead:

@@ -22,8 +22,9 @@ its bytes. With ``wrappers=True`` all records stay, each before its content, and
 ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes after the last good record in it.
 
 The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
-begins), ``wirekit.errors`` (the number of errors), ``wirekit.front`` (the fields of the header as JSON, if a header
-selects the layout of the records) and ``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
+begins; of good records in a length, the end of the length), ``wirekit.errors`` (the number of errors),
+``wirekit.front`` (the fields of the header as JSON, if a header selects the layout of the records) and
+``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
 
 The interpreter is compiled at first use and stored on disk (see ``cache``). It releases the GIL.
 """
@@ -195,8 +196,9 @@ def scan(
         opening = Opening(columnar, level, batch, reference, paths)
         batch = opening.unpack()
         wrong.append(opening.errors)
-    consumed = int(level.arrays["stopped"][0])
     errors = errors_of(wrong)
+    is_whole = columnar.plan.is_bounded and not errors.num_rows
+    consumed = place.end if is_whole else int(level.arrays["stopped"][0])
     batch = selected(batch, paths)
     metadata = {"wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows), **described(key, columnar)}
     if header is not None:

@@ -210,6 +210,17 @@ def test_check_looks_into_compressed_content_without_columns() -> None:
     assert (checks[1][1] or "").startswith("kafka.message: value: decompression: gzip: ")
 
 
+def test_check_verifies_markers_without_a_checksum() -> None:
+    metadata = {"producer_name": "p", "sequence_id": 7, "publish_time": 1, "marker_type": 10}
+    entry = {"magic_number": None, "checksum": None, "metadata": metadata}
+    command = {"type": "SEND", "send": {"producer_id": 0, "sequence_id": 7}}
+    texts = [{"snapshot_id": "s"}, {"snapshot_id": "\udcff"}, {"$keep": ["snapshot_id"]}]
+    values = [wirekit.encode("pulsar", {"command": command, "entry": {**entry, "payload": each}}) for each in texts]
+    (good, _), (bad, text), (lacking, _) = checked("pulsar.frame", *values)
+    assert (good, bad, lacking) == ("ok", "bad", "bad")
+    assert (text or "").startswith("pulsar.frame: entry.payload.snapshot_id: utf-8: invalid start byte")
+
+
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in EMPTY])
 def test_every_layout_goes_into_structs_and_back(key: str) -> None:
     """Spark has a type for each; three values go there and back, a null stays null, and a cut one is refused or not."""

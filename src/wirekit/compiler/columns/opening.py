@@ -110,10 +110,13 @@ class Opening:
 
     def _message(self, row: int, name: str, data: bytes) -> None:
         """Verifies that bytes, which stay as they are, are the expected message."""
+        session = Session("", self.limits)
         try:
-            parse_message(Message.by_full_name[name], Reader(Session("", self.limits), data))
+            parse_message(Message.by_full_name[name], Reader(session, data))
         except WireError as error:
             self._failed(row, error)
+        if any(check.status == "bad" for check in session.checks):
+            self.verdict[row] = 0
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
         size = int(self.level.arrays["size"][row])

@@ -23,10 +23,15 @@ class DefaultSource(DataSource):
         return "wirekit"
 
     def schema(self) -> StructType:
-        """The columns of the table that the options name."""
-        from wirekit.spark.source import source_schema
+        """The columns of the table that the options name.
 
-        return source_schema(self.options)
+        All options are verified here: ``load`` shows the error of one, but Spark hides an error in ``streamReader``.
+        """
+        from wirekit.spark.source import OF_STREAMS, source_schema
+
+        schema = source_schema(self.options)
+        (self.reader if OF_STREAMS.isdisjoint(map(str.lower, self.options)) else self.streamReader)(schema)
+        return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads these columns; a schema given by the caller may have fewer, in another order."""

@@ -197,6 +197,17 @@ def test_a_stream_with_a_given_schema_hints_at_its_own_options(folder: Path) -> 
         CaptureStream(source_schema(path), {**path, "closeAfer": "1"})
 
 
+@pytest.mark.parametrize("options", [{"settle": "soon"}, {"ports": "x=y"}, {"where": "nope = 1"}])
+def test_the_schema_verifies_all_options(options: dict[str, str], folder: Path) -> None:
+    """Spark shows its error; one in ``streamReader`` ends in an UnboundLocalError of Spark."""
+    from pyspark_wirekit import DefaultSource
+
+    good = DefaultSource({"path": str(folder), "settle": "1"})
+    assert good.schema().names
+    with pytest.raises(Misuse, match=r"settle|x=y|nope"):
+        DefaultSource({"path": str(folder), **options}).schema()
+
+
 def test_options_of_streams_are_refused_elsewhere(folder: Path) -> None:
     from wirekit.spark.source import CaptureReader, source_schema
 

@@ -376,6 +376,38 @@ def test_engines_agree_on_damaged_records_of_a_length_of_their_own(
             agree(key, bytes([random.randrange(4), *lengths]), {})
 
 
+LAST = {
+    "the last field": Struct("k" / uint8, "s" / Sized(uint8, PAIR, contain=True)),
+    "or null": Struct("k" / uint8, "s" / Sized(int8, PAIR, contain=True, null=-1)),
+    "if present": Struct("k" / uint8, "s" / If(this.k > 0, Sized(uint8, PAIR, contain=True))),
+    "after a length": Struct("n" / Length(uint8, "k"), "k" / rest(), "s" / Sized(uint8, PAIR, contain=True)),
+    "in a length": Struct("n" / Length(uint8), "s" / Sized(uint8, PAIR, contain=True)),
+    "or bytes": Struct("k" / uint8, "s" / OrBytes(Sized(uint8, PAIR, contain=True))),
+    "in a choice": Struct("k" / uint8, "s" / IfThenElse(this.k > 2, Sized(uint8, PAIR, contain=True), PAIR)),
+    "after a structure": Struct(
+        "k" / uint8, "s" / IfThenElse(this.k > 2, Struct("a" / PAIR), Sized(uint8, Struct("b" / PAIR), contain=True))
+    ),
+    "not the last field": Struct("s" / Sized(uint8, PAIR, contain=True), "k" / uint8),
+    "in a structure": Struct("k" / uint8, "s" / Struct("s" / Sized(uint8, PAIR, contain=True))),
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_engines_agree_on_damaged_records_that_end_with_a_length_of_their_own(name: str) -> None:
+    random = Random(name)
+    with own(Struct("l" / RecordsToEnd(LAST[name]))) as key:
+        for _ in range(300):
+            numbers = (random.choice((0, 1, 2, 3, 4, 5, 255)) for _ in range(random.randrange(14)))
+            agree(key, bytes(numbers), {})
+
+
+def test_a_field_with_a_length_of_its_own_ends_the_record() -> None:
+    with own(RecordsToEnd(LAST["the last field"])) as key:
+        batch, errors = scan(key, bytes.fromhex("01020000 0203040506"))
+    assert (batch["k"].to_pylist(), batch["s.b"].to_pylist()) == ([2], [0x0506])
+    assert (errors["path"].to_pylist(), errors["length"].to_pylist()) == (["s.b"], [4])
+
+
 def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -> None:
     layout, data = LAYOUTS["an error within two lengths that end with the record"]
     with own(layout) as key:

@@ -198,6 +198,10 @@ class Walk:
                     around.append((last, stop, reader.limit))
                     reader.limit = stop
             try:
+                inside = node.settled(scope)
+                if isinstance(inside, Sized) and index == len(element.members) - 1 and not around:
+                    behind = int(inside.length.read(reader, "") + reader.position)
+                    return behind if reader.position <= behind <= end else None
                 scope[name] = node._parse(reader, scope, "")
             except WireError:
                 return None

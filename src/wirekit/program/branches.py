@@ -53,10 +53,12 @@ class Branches(Choices):
         deferred: structures that were met and are not read yet.
         loose: the structures among them after which nothing was read yet, and which do not take all bytes to their
             limit; so the position is not at their end.
+        ends_record: whether the record ends with the node that is read now.
     """
 
     deferred: dict[int, Deferred] = field(default_factory=dict)
     loose: list[Deferred] = field(default_factory=list)
+    ends_record: bool = False
 
     def arms(self, works: list[Work], join: Join | None) -> list[tuple[int, Value]]:
         """Emits alternative pieces of work; returns (register for whether it was done, value) of each.
@@ -134,7 +136,8 @@ class Branches(Choices):
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         self.refuse_wide(node.length, path, node, "length")
         size = self.load(node.length, path).to
-        record = not path and self.limit == steps.RANGE and self.around is None and not self.maybe
+        whole = self.ends_record or not (path or self.maybe)
+        record = whole and self.limit == steps.RANGE and self.around is None
         work = partial(self.within, node, size, path, scope, record=record)
         if node.null is None:
             return work()
@@ -160,7 +163,7 @@ class Branches(Choices):
             begin, gap = self.fresh(), self.fresh()
             self.gaps = True
             messages = len(self.messages)
-            with self.during(stored=[], entered=[]):
+            with self.during(stored=[], entered=[], ends_record=False):
                 with self.block() as body:
                     self.node(node.node, path, scope)
                     self.finish_parts()

@@ -341,7 +341,7 @@ class _Reader(Branches):
         state = OpenStructure(node, path, Scope({}, scope), marked)
         top = self.limit == steps.RANGE and not path and not self.maybe and self.around is None
         limits: list[tuple[int, int, int | None]] = []
-        run = 0
+        run, ends_record = 0, self.ends_record
         for index, member in enumerate(node.members):
             for measure in ir.opening(node, index):
                 limits.append(self.bounding(state, measure, top and not limits))
@@ -352,6 +352,7 @@ class _Reader(Branches):
                     self.bound(size, name)
             if index in marked:
                 state.begins[index] = self.mark()
+            self.ends_record = top and index == len(node.members) - 1
             if self.loose and index:
                 value = self.following(member.node, name, state.scope)
             else:
@@ -368,6 +369,7 @@ class _Reader(Branches):
                 self.gaps = True
                 self.add_step(steps.Close(self.limit, unless))
                 self.limit = outer
+        self.ends_record = ends_record
         for measure in verified:
             self.agreed(state, measure)
         for total in node.sums:

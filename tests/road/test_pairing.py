@@ -29,7 +29,7 @@ from wirekit.engine import Decoded
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry
 from wirekit.strategies import bulk_mutations
-from wirekit.wire import Length, String, Struct, int16, uint8, uint32
+from wirekit.wire import IfMore, Length, Ref, String, Struct, int16, uint8, uint32
 
 NOTE = Struct("size" / Length(uint32, minimum=6), "kind" / uint8, "number" / uint8, "text" / String(int16))
 HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
@@ -110,6 +110,25 @@ def test_a_protocol_of_somebody_else_is_indexed(tmp_path: Path) -> None:
 def test_the_last_answer_may_be_cut(tmp_path: Path) -> None:
     path = capture(tmp_path / "notes.pcap", (0, note(ASK, 7, "who")), (1, note(ANSWER, 7, "me")[:-1]))
     assert sum(assert_same(path)["calls"].values()) == 1
+
+
+def test_frames_whose_beginning_has_no_columns_are_left_to_the_dialogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaf = Struct("name" / String(uint8), "next" / IfMore(Ref("trees.leaf")))
+    tree = Struct("size" / Length(uint32), "kind" / uint8, "number" / uint8, "leaf" / Ref("trees.leaf"))
+    kinds = {number: replace(kind, layout="tree") for number, kind in KINDS.items()}
+    pairing = Pairing(*[Heads("tree", ("kind",), kinds)] * 2)
+    layouts = {"tree": Layout(tree), "leaf": Layout(leaf)}
+    monkeypatch.setitem(globals(), "TREES", pairing)
+    protocol = Protocol("trees", "Trees", layouts, "tree", "tree", ("tree",), dialogue=lambda: NoteDialogue)
+    with declared(replace(protocol, pairing=f"{__name__}:TREES")):
+        value = {"number": 7, "leaf": {"name": "a", "next": {"name": "b", "next": None}}}
+        frames = [wirekit.encode("trees.tree", {**value, "kind": kind}) for kind in (ASK, ANSWER)]
+        path = capture(tmp_path / "trees.pcap", *enumerate(frames))
+        plain, _ = odd_packets(path)
+        assert not plain
+        assert sum(assert_same(path)["frames"].values()) == len(frames)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +217,8 @@ SERVER = Heads("head", ("kind",), {(ANSWER,): Kind("answer", "note", "response",
         (replace(CLIENT, kinds={(ASK, 2): KINDS[ASK,]}), "client: (1, 2) must have as many numbers as fields, 1"),
         (Kind("ask", "note", "request", number="nmber"), "client ask: head has no 'nmber'; it has kind, number, size"),
         (Kind("ask", "note", "request", pair=("text",)), "client ask: head has no 'text'; it has kind, number, size"),
+        (replace(CLIENT, layout="note", fields=("text",)), "client: 'text' of note is no integer"),
+        (Kind("ask", "note", "request", silent=("text", 1)), "client ask: 'text' of note is no integer"),
         (Kind("ask", "not", "request"), "client ask: no layout 'not'; choose from note, head"),
         (Kind("ask", "note", "request", answer="not"), "client ask: no layout 'not'; choose from note, head"),
         (

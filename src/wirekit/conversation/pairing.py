@@ -112,6 +112,7 @@ class Heads:
 
     Attributes:
         layout: the layout at the start of each frame (the key without the protocol); the bytes after it are not read.
+            Without columns, as for a recursive layout, all frames are left to the dialogue.
         fields: paths of the numbers that select the kind; empty if there is only one kind.
         kinds: {these numbers: kind}.
         undeclared: {first of these numbers: kind} for frames that are not in ``kinds``.
@@ -163,7 +164,7 @@ def pairing_of(protocol: str) -> Pairing | None:
     """The Pairing that a protocol declares; None if it declares none.
 
     Raises:
-        Misuse: it names a layout, field or kind that does not exist.
+        Misuse: it names a layout, field or kind that does not exist, or a field that is no integer.
     """
     return registry.protocol(protocol).paired
 

@@ -174,7 +174,7 @@ class Protocol:
         """The declaration of the pairing; None without one.
 
         Raises:
-            Misuse: it names a layout, field or kind that does not exist.
+            Misuse: it names a layout, field or kind that does not exist, or a field that is no integer.
         """
         if not self.pairing:
             return None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
 from wirekit.capture.links import Choice
 from wirekit.compiler.columns.arrow import integers
+from wirekit.compiler.columns.programs import program
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
@@ -27,6 +28,7 @@ from wirekit.conversation.joined import RECOGNISE_WITHIN
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_UNHEARD, MOST_UNHEARD_BYTES, MOST_WAITING, MOST_WAITING_BYTES
 from wirekit.decoding import header
+from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
@@ -109,7 +111,7 @@ def index_frames(
     for flow, name in zip(begun.flows.tolist(), begun.conversations["protocol"].tolist(), strict=True):
         protocols[flow] = name
     names = sorted({name for name in protocols if name})
-    pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}
+    pairings = {name: pairing for name in names if (pairing := _usable_pairing(name)) is not None}
     for flow, name in enumerate(protocols):
         if name and name not in pairings:
             odd[flow] = True
@@ -312,6 +314,17 @@ def _with_carried(
     before = (flows, carried["side"], ends - sizes, ends, carried["position"], carried["time"], overdue)
     order = np.argsort(np.append(flows, connection), kind="stable")
     return tuple(np.append(*pair)[order] for pair in zip(before, columns, strict=True))
+
+
+def _usable_pairing(protocol: str) -> Pairing | None:
+    """The pairing of a protocol; None without one, or if a layout at the start of its frames has no columns."""
+    pairing = pairing_of(protocol)
+    try:
+        for heads in () if pairing is None else (pairing.client, pairing.server):
+            program(registry.protocol(protocol).key(heads.layout))
+    except Misuse:
+        return None
+    return pairing
 
 
 def _length(protocol: str, side: str) -> tuple[int, ...] | None:

@@ -105,6 +105,18 @@ def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> lis
     return keys
 
 
+def _may_be_number(reached: Reached) -> bool:
+    """Whether a path leads to an integer, or to a plain field of a protobuf message, whose type is not known here."""
+    match reached:
+        case ir.Number(real=real):
+            return not real
+        case ir.Delimited(decimal=decimal):
+            return decimal
+        case ir.Boolean() | SymbolTable() | None:
+            return True
+    return False
+
+
 class _Checker:
     def __init__(self, tables: Tables, layouts: Layouts) -> None:
         self._tables = tables
@@ -142,7 +154,7 @@ class _Checker:
         """Checks the kinds of frames of a side; ``apis`` are those of the other side."""
         self._layout(heads.layout, side)
         for path in heads.fields:
-            self._exists([heads.layout], path, side)
+            self._number(heads.layout, path, side)
         for numbers in heads.kinds:
             if len(numbers) != len(heads.fields):
                 raise Misuse(f"{side}: {numbers} must have as many numbers as fields, {len(heads.fields)}")
@@ -153,16 +165,21 @@ class _Checker:
         for layout in filter(None, (kind.layout, kind.answer)):
             self._layout(layout, where)
         for path in (*kind.paths, *(kind.unusual or ())[:1]):
-            self._exists([head], path, where)
+            self._number(head, path, where)
         for path in (kind.most, *(kind.silent or ())[:1]):
             if path:
-                self._exists([kind.layout], path, where)
+                self._number(kind.layout, path, where)
         for fact in (kind.refusal, kind.unusual_answer):
             if fact is not None:
-                self._exists([kind.answer], fact[0], where)
+                self._number(kind.answer, fact[0], where)
         for api in kind.answers:
             if api not in apis:
                 raise Misuse(f"{where}: the other side has no kind {api!r}; choose from {', '.join(sorted(apis))}")
+
+    def _number(self, name: str, path: str, where: str) -> None:
+        self._exists([name], path, where)
+        if not all(map(_may_be_number, self._reach(self._layouts[name](), parse(path)))):
+            raise Misuse(f"{where}: {path!r} of {name} is no integer")
 
     def _layout(self, name: str, where: str) -> None:
         if name not in self._layouts:

@@ -19,7 +19,7 @@ from wirekit.conversation.recognition import _first_frames, _fit, _swapped, fram
 from wirekit.decoding import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
-from wirekit.wire import Bytes, Checked, Const, Length, Struct, int32, uint32, varint32
+from wirekit.wire import Bytes, Checked, Const, Length, Struct, int32, uint8, uint16le, uint32, varint32
 
 MESSAGE = {"offset": 1, "message": {"magic": 0, "value": None}}
 TOPIC = {"topic": "", "data": [{"partition": 0, "record_set": {"messages": [MESSAGE]}}]}
@@ -65,6 +65,21 @@ def test_a_frame_fits_alike_the_first_time_and_later(key: str, monkeypatch: pyte
             assert first == later, data.hex()
             fits += any(first)
     assert fits > 100
+
+
+def test_of_as_many_frames_those_with_the_most_bytes_are_recognised() -> None:
+    """A few bytes of a long frame may be a short frame of another protocol."""
+    short, long = Struct("size" / Length(uint8), "kind" / uint8), Struct("size" / Length(uint16le), "text" / Bytes())
+    protocols = [
+        Protocol(name, name, {"frame": Layout(node)}, "frame", "frame", ("frame",))
+        for name, node in (("short", short), ("long", long))
+    ]
+    frame = b"\x01\x00a"
+    for order in (protocols, protocols[::-1]):
+        with ExitStack() as stack:
+            for protocol in order:
+                stack.enter_context(declared(protocol))
+            assert recognise(frame, b"").protocol == recognise(b"", frame).protocol == "long"
 
 
 def test_frames_that_cannot_change_the_answer_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,13 +47,16 @@ class Recognised:
 
 
 class Fit(NamedTuple):
-    """The numbers of first frames that fit a protocol: cleanly; in part (except for checks, or by their header)."""
+    """The numbers of first frames that fit a protocol cleanly, and in part (except for checks, or by their header), and
+    the bytes of these frames.
+    """
 
     clean: int
     partial: int
+    size: int
 
 
-NO_FIT = Fit(0, 0)
+NO_FIT = Fit(0, 0, 0)
 
 
 def recognise(
@@ -69,7 +72,7 @@ def recognise(
 
     The layouts of each protocol are tried on the first frames. The protocol with the most clean frames wins. If several
     have as many, the one with the most frames that fit in part wins: except for checks, or by their header. Then the
-    protocol that was registered first wins.
+    one whose fitting frames have the most bytes wins, then the one that was registered first.
 
     Args:
         client, server: the bytes received so far from each side.
@@ -98,12 +101,17 @@ def recognise(
                 if answering and answers is _NOTHING:
                     tail = partial(_may_go_on, protocol, answering, "server")
                 tails += [("server" if swapped else "client", asks.tail), ("client" if swapped else "server", tail)]
-            if best is not None and Fit(len(asks.frames) + len(answers.frames), 0) <= best[0]:
+            cut = [*asks.frames, *answers.frames]
+            if best is not None and Fit(len(cut), 0, sum(map(len, cut))) <= best[0]:
                 continue  # however well they fit
-            fit = _fit(protocol, asks, "client", sides_known, decodes)
+            asked = _fit(protocol, asks, "client", sides_known, decodes)
             answered = _fit(protocol, answers, "server", sides_known, decodes)
-            fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
-            if fit != NO_FIT and (best is None or fit > best[0]):
+            fit = Fit(*map(sum, zip(asked, answered, strict=True)))
+            if best is not None and best[1] == protocol.name:
+                fit = fit._replace(
+                    size=best[0].size
+                )  # the size does not tell the sides: a response may read as a request
+            if fit > (NO_FIT if best is None else best[0]):
                 best = (fit, protocol.name, swapped)
     if best is None and not settled:
         return Recognised("", False, False, UNRECOGNISED)
@@ -305,7 +313,7 @@ def _fit(protocol: Protocol, first: _First, side: str, side_known: bool, decodes
         clean, in_part = frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
         if in_part and begin is None:
             in_part = bool(_heading_of()(key, protocol.limits.frame).pattern.match(frame))
-        fit = Fit(fit.clean + clean, fit.partial + in_part)
+        fit = Fit(fit.clean + clean, fit.partial + in_part, fit.size + (len(frame) if clean or in_part else 0))
     return fit
 
 

@@ -95,11 +95,14 @@ class Protocol:
             need frames whose size is known from their beginning: a ``Struct`` with a ``Length`` that covers all fields
             after it, except for those of a fixed size, or a ``Struct`` of a fixed size.
         server: the layout of frames from the server, as ``client``.
-        recognised_by: layouts whose clean decode proves that bytes are of this protocol.
+        recognised_by: layouts whose clean decode proves that bytes are of this protocol. Leave out layouts of few bytes
+            that any bytes may fit. If the first frames of a connection fit several protocols, the protocol with the
+            most frames wins, then the one whose frames have the most bytes, then the one registered first.
         records: layouts of parts of frames that are often decoded alone and are recognised by their constants.
         readings: context to suggest for frames that do not decode without it.
         limits: default limits.
-        ports: usual server ports, a hint only.
+        ports: usual server ports, for the protocol's page and the Wireshark dissector. Captures are recognised by
+            their bytes alone.
         stored: {layout of a file of messages: ``module:function``}; the function takes the file's path and
             yields ``wirekit.stored.Piece`` objects with single messages.
         stored_columns: as ``stored``, for functions whose pieces have the messages in columns where possible. They may

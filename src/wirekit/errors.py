@@ -9,6 +9,7 @@ Each class is also a builtin exception (``EOFError`` or ``ValueError``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -27,6 +28,8 @@ LARGEST_PRINTED = 256
 """Bits of an integer that is printed in decimal; Python raises ValueError for a few thousand digits."""
 LARGEST_RAISED = 400
 """Characters of the text of another's exception."""
+MOST_NAMED = 12
+"""Valid values that an error names."""
 
 
 def printed(value: Any) -> str:
@@ -60,6 +63,16 @@ def plural(number: int, noun: str) -> str:
     ('1 byte', '2,000 bytes')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def first_of(values: Sequence[Any]) -> str:
+    """The valid values in the text of an error: of more than ``MOST_NAMED``, the first ones and their number.
+
+    >>> first_of("AB"), first_of(range(30))
+    ('A, B', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, … (30 in all)')
+    """
+    more = f", … ({len(values)} in all)" if len(values) > MOST_NAMED else ""
+    return ", ".join(map(str, values[:MOST_NAMED])) + more
 
 
 EXTRA_OF = {

@@ -550,6 +550,10 @@ def test_offsets_are_absolute(key: Layouter) -> None:
     [
         (If(context.version > 1, int8), r"expected a value for \(context\.version > 1\), found none"),
         (Switch(context.version, {1: int8}), "expected one of 1, found None"),
+        (
+            Switch(context.version, dict.fromkeys(range(30), int8)),
+            r"expected one of 0, .*, 11, … \(30 in all\), found None",
+        ),
         (Switch((this.kind, context.version), {(1, 1): int8}), r"expected one of \(1, 1\), found \(1, None\)"),
         (Bytes(context.version), "expected a length or count of at least 0, found None"),
         (Repeat(context.version - 1, int8), r"expected a value for \(context\.version - 1\), found none"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
 from wirekit.compiler.references import is_padded
+from wirekit.errors import first_of
 from wirekit.program.columns import Contents
 from wirekit.program.facts import holds_records
 from wirekit.program.maker import Maker
@@ -81,7 +82,7 @@ class Choices(Maker):
     def no_case(self, node: ir.Alternatives) -> str:
         """The reason for a value without a case."""
         cases = node.cases if isinstance(node, ir.Choice) else ()
-        return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
+        return f"expected one of {first_of([value for values, _ in cases for value in values])}"
 
     def values(self, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
         """The values of a case."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wirekit.checksums import Form, checksum
 from wirekit.compiler import ir
+from wirekit.errors import first_of
 from wirekit.program.columns import FLAG, Column
 from wirekit.values import SymbolTable
 
@@ -61,7 +62,7 @@ def ranges_of(values: list[int]) -> list[tuple[int, int]]:
 def names_of(table: SymbolTable) -> tuple[str, list[tuple[int, int]]]:
     """The reason for a number without a name, and the ranges of the numbers with one, as in registers."""
     numbers = [int(symbol) for symbol in table]
-    text = f"expected one of {table.name}: {', '.join(str(symbol) for symbol in table)}"
+    text = f"expected one of {table.name}: {first_of(list(table))}"
     return text, ranges_of([number - (1 << 64) if number >> 63 > 0 else number for number in numbers])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import construct
 
-from wirekit.errors import Misfit, Misuse
+from wirekit.errors import Misfit, Misuse, first_of
 from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
 from wirekit.varints import LONG, SHORT, SLEB, UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.arguments import at_least, one_of
@@ -313,8 +313,7 @@ class Symbols(Wrapping):
         return self.table(number)
 
     def _choices(self) -> str:
-        names = ", ".join(str(symbol) for symbol in self.table)
-        return f"{self.table.name}: {names}"
+        return f"{self.table.name}: {first_of(list(self.table))}"
 
     def load(self, obj: Any, context: Scope) -> Any:
         return load_symbol(self.table, obj)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirekit.errors import Limit, Misuse, WireError
+from wirekit.errors import Limit, Misuse, WireError, first_of
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, check_cases
 from wirekit.wire.blobs import Bytes, rest
@@ -116,7 +116,7 @@ class Switch(Node):
         node = self._chosen(context)
         if node is None:
             key = shown_value(self._key(context), self.on, context)
-            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", key)
+            raise stream.wrong(f"one of {first_of(list(self.cases))}", key)
         return node
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

@@ -105,7 +105,11 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Structure": [
         ("Struct", 'Struct("x" / int16, "y" / int16, name="Point", doc="a place")', dict(x=1, y=2)),
         ("Array", 'Struct("ports" / Array(int16, uint16))', dict(ports=[80, 443])),
-        ("Repeat", 'Struct("count" / int8, "ports" / Repeat(this.count, uint16))', dict(count=2, ports=[80, 443])),
+        (
+            "Repeat",
+            'Struct(\n    "count" / Default(int8, len_(this.ports)),\n    "kind" / int8,\n    "ports" / Repeat(this.count, uint16),\n)',
+            dict(kind=6, ports=[80, 443]),
+        ),
         ("RecordsToEnd", 'Struct("points" / RecordsToEnd(Struct("x" / int16, "y" / int16)))', dict(points=[dict(x=1, y=2), dict(x=3, y=4)])),
         ("Sized", 'Struct("point" / Sized(int32, Struct("x" / int16, "y" / int16)))', dict(point=dict(x=1, y=2))),
         ("Ref", 'Struct("set" / Ref("kafka.message_set"))', dict(set=dict(messages=[], partial=b""))),

@@ -189,7 +189,13 @@ def _shown(value: Any, inner: Any) -> Any:
 
 
 class Default(Wrapping):
-    """A field that may be left out when building."""
+    """A field that may be left out when building.
+
+    Args:
+        inner: the field.
+        value: the value that is then built, or an expression that computes it, also from later fields of the struct:
+            ``len_(this.items)`` counts a list.
+    """
 
     def __init__(self, inner: Node, value: Any) -> None:
         super().__init__(inner)

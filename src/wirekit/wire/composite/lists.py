@@ -134,6 +134,8 @@ class Array(_Elements):
 class Repeat(_Elements):
     """A computed number of elements; the value is a list.
 
+    Building requires that many elements. ``Default`` computes a count in an earlier field from the list.
+
     Args:
         count: a number or a ``this`` expression.
         element: the layout of each element.

@@ -657,3 +657,13 @@ def test_a_list_may_end_before_a_message_that_its_end_cuts(tail: str) -> None:
     with own(RecordsToEnd(element, short_tail="stop")) as key:
         decoded = agree(key, bytes.fromhex("01") + bytes.fromhex(tail), {}, used=False)
         assert (decoded.value, decoded.consumed) == ([], 0)
+
+
+@pytest.mark.parametrize("data", ["05 00 01020304", "04 01 07 01 09", "02 02 08"])
+def test_a_list_may_be_an_alternative_to_a_record_that_has_a_list(data: str) -> None:
+    pairs = RecordsToEnd(Struct("a" / uint8, "b" / uint8))
+    record = Struct("c" / uint8, "items" / Array(uint8, Struct("d" / uint8)))
+    with own(
+        Struct("size" / Length(uint8), "kind" / uint8, "body" / Switch(this.kind, {0: pairs, 1: record}, uint8))
+    ) as key:
+        assert agree(key, bytes.fromhex(data), {}).clean

@@ -95,7 +95,9 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             where, start = next(records_at(first, value, ""), ("", None))
             path = behind
         verdict = is_verdict(base)
-        tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
+        lists = None if verdict else lists_around(key, names)
+        at = base.removesuffix(path).removesuffix(".")
+        tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key), at, lists)
         if not verdict:
             tree = trimmed(tree, max(levels(key, name) for name in names))
         elif all(":" in name and name.removesuffix(".ok") in row for name in names):
@@ -105,6 +107,12 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         if not (judged(verdicts, cell_value, tree, fits) if verdict else same(cell_value, tree)):
             texts.append(f"{base}: {cell_value!r}, not {tree!r}")
     return texts
+
+
+def lists_around(key: str, names: list[str]) -> frozenset[str]:
+    """The paths of the lists that the values of columns are in."""
+    columns = [each for each in program(key).program.columns if each.path in names]
+    return frozenset(group.path for each in columns for group in each.lists)
 
 
 def levels(key: str, name: str) -> int:
@@ -132,18 +140,28 @@ class Cells(list[Any]):
         self.where = where
 
 
-def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
+def cell(
+    value: Any, path: str, where: str, own: frozenset[str], at: str = "", lists: frozenset[str] | None = None
+) -> Any:
     """What a value has at a path, as (place, value); lists of it below lists. None where the path leads to nothing,
     or into what is called by a name of its own.
+
+    Args:
+        at: the path so far, without indexes.
+        lists: the paths of lists that count; another list is an alternative to what the path leads through.
     """
     if isinstance(value, list):
-        return Cells(where, (cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)))
+        if lists is not None and at not in lists:
+            return None
+        elements = (cell(each, path, f"{where}[{index}]", own, at, lists) for index, each in enumerate(value))
+        return Cells(where, elements)
     if value is None or not path:
         return None if value is None else (where, value)
     name, _, below = path.partition(".")
     if not isinstance(value, Record) or name not in value or type(value[name]).__name__.lower() in own:
         return None
-    return cell(value[name], below, f"{where}.{name}" if where else name, own)
+    inner = f"{at}.{name}".lstrip(".")
+    return cell(value[name], below, f"{where}.{name}" if where else name, own, inner, lists)
 
 
 def records_at(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:

@@ -16,7 +16,7 @@ from tests.own import declared, own
 from wirekit.conversation import recognise
 from wirekit.errors import Misuse
 from wirekit.exports import export
-from wirekit.registry import Layout, Protocol, Registry
+from wirekit.registry import Beginning, Layout, Protocol, Registry
 from wirekit.rules import RuleSet
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -425,6 +425,25 @@ RULES = RuleSet(lambda frame: [], (), ())
         ("p", ONE, {"ports": 9092}, "ports must be a tuple of numbers, not 9092"),
         ("p", ONE, {"ports": (70000,)}, "p: a port must be in 1..65535, not 70000"),
         ("p", ONE, {"limits": 5}, "limits must be a Limits, not 5"),
+        (
+            "p",
+            ONE,
+            {"beginnings": (Beginning("a hello", ()),)},
+            "p: the beginning 'a hello' must have starts of at least",
+        ),
+        ("p", ONE, {"beginnings": (Beginning("a hello", (b"",)),)}, "must have starts of at least one byte"),
+        (
+            "p",
+            ONE,
+            {"beginnings": (Beginning("a hello", (b"a",), "x", 1),)},
+            "p: the beginning 'a hello' names 'x', which is no key of a layout; choose from p.x",
+        ),
+        (
+            "p",
+            ONE,
+            {"beginnings": (Beginning("a hello", (b"ab",), "p.x", 1),)},
+            "must have the size of the longest header in longest, not 1",
+        ),
         ("p", ONE, {"beginnings": (b"a",)}, "beginnings must be a tuple of Beginning objects, not (b'a',)"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import construct
 
 from wirekit.errors import Misuse
-from wirekit.registry.declarations import Protocol, layouts
+from wirekit.registry.declarations import Beginning, Protocol, layouts
 from wirekit.registry.schema import Schema
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.node import Node
@@ -66,6 +66,8 @@ def check_protocol(protocol: Protocol) -> None:
     for role, place in places.items():
         if place and isinstance(place, str) and place.count(":") != 1:
             raise Misuse(f"{name}: {role} must have the form module:name, not {place!r}")
+    for beginning in protocol.beginnings:
+        _check_beginning(protocol, beginning)
     for port in protocol.ports:
         if not 0 < port < 1 << 16:
             raise Misuse(f"{name}: a port must be in 1..65535, not {port}")
@@ -74,6 +76,19 @@ def check_protocol(protocol: Protocol) -> None:
             re.compile(pattern)
         except re.error as error:
             raise Misuse(f"{name}: stored_names[{key!r}] is not a regular expression: {error}") from None
+
+
+def _check_beginning(protocol: Protocol, beginning: Beginning) -> None:
+    where = f"{protocol.name}: the beginning {beginning.title!r}"
+    if not (beginning.starts and all(beginning.starts)):
+        raise Misuse(f"{where} must have starts of at least one byte")
+    if not beginning.header:
+        return
+    keys = list(map(protocol.key, protocol.layouts))
+    if beginning.header not in keys:
+        raise Misuse(f"{where} names {beginning.header!r}, which is no key of a layout; choose from {', '.join(keys)}")
+    if beginning.longest < max(map(len, beginning.starts)):
+        raise Misuse(f"{where} must have the size of the longest header in longest, not {beginning.longest}")
 
 
 def _check_types(protocol: Any) -> None:

@@ -32,8 +32,9 @@ class Beginning:
     Attributes:
         title: the name of the format.
         starts: byte strings; the stream begins with one of them.
-        header: the key of the layout of a header that precedes the expected protocol; else "".
-        longest: the maximal size of a header in bytes.
+        header: the key of the layout of a header that precedes the expected protocol, with the name of the protocol
+            that declares it (``amqp.protocol_header``); else "".
+        longest: the maximal size of such a header in bytes.
         advice: a suggestion for the reader.
         offset: the offset of these byte strings; only for formats without a header.
     """
@@ -129,7 +130,8 @@ class Protocol:
         rules: ``module:name`` of the ``wirekit.rules.RuleSet`` that conversations are checked against, "" for none.
         tables: the declaration that maps fields to columns of tables (see ``wirekit.tables``), or its ``module:name``;
             "" for the columns that every protocol has.
-        beginnings: headers that may precede a stream of any protocol, such as those of the PROXY protocol.
+        beginnings: headers that may precede the frames of a stream, such as AMQP's protocol header, and the first bytes
+            of other formats, which the reports name.
     """
 
     name: str

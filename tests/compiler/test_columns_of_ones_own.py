@@ -190,6 +190,7 @@ def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:
             "a field that columns do not have",
         ),
         (Struct("a" / Const(uint64, 2**64 - 1)), "of an unsigned number of 64 bits"),
+        (Struct("a" / Bytes(uint64)), "its length is an unsigned number of 64 bits; declare a signed one"),
         (Struct("a" / Const(float32, 1.5)), "of a float"),
         (Struct("a" / Const(Bits(uint8, "x" / Bit(8), order="lsb"), 1)), "of bit fields"),
     ],

@@ -365,7 +365,7 @@ class Maker(Program):
     def refuse_wide(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
         """Checks that a length or count is in the range of registers."""
         if is_wide(number):
-            raise unfit(self.key, path, node, f"its {noun} is an unsigned number of 64 bits")
+            raise unfit(self.key, path, node, f"its {noun} is an unsigned number of 64 bits; declare a signed one")
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         """Emits the steps for a structure."""

@@ -224,7 +224,15 @@ class OrBytes(Wrapping):
 
 
 class Lookahead(Wrapping):
-    """The number ``at`` bytes ahead, read without consuming it; building writes nothing for it."""
+    """The number ``at`` bytes ahead, read without consuming it.
+
+    Building writes nothing for it, and does not compare it with the bytes that follow. ``Default(Lookahead(uint8),
+    this.kind)`` takes it from the field that follows.
+
+    Args:
+        inner: the number: an integer, a flag, symbols or bits of fixed size.
+        at: how many bytes ahead.
+    """
 
     def __init__(self, inner: Node, at: int = 0) -> None:
         super().__init__(inner)

@@ -11,8 +11,11 @@ import pytest
 
 import wirekit
 from tests.cli.running import HEARTBEAT, Run
+from tests.own import declared
 from wirekit.cli.context import parse_context
-from wirekit.registry import OF_YOUR_OWN
+from wirekit.cli.guesses import missing_size
+from wirekit.registry import OF_YOUR_OWN, Layout, Protocol
+from wirekit.wire import Const, Length, Struct, rest, uint8
 
 
 def test_decode_prints_a_line_a_frame(send: bytes) -> None:
@@ -167,6 +170,15 @@ def test_a_frame_without_its_size_is_named_with_the_size_to_put_before_it(send: 
     assert before.format(send[:4].hex(), "pulsar.frame") in Run("decode", stdin=send[4:]).err
     assert before.format(HEARTBEAT[:8], "joyqueue.frame") in Run("decode", "--hex", HEARTBEAT[8:]).err
     assert "before them" not in Run("decode", stdin=request[1:]).err
+
+
+def test_a_size_before_bytes_that_any_bytes_fit_is_no_hint() -> None:
+    packet, start = Struct("size" / Length(uint8), "data" / rest()), Struct("magic" / Const(uint8, 7))
+    layouts = {"packet": Layout(packet), "start": Layout(start)}
+    size = "with the size 28 before them"
+    for proofs, hint in ((("start",), ""), (("packet",), size)):
+        with declared(Protocol("packets", "Packets", layouts, "packet", "packet", proofs)):
+            assert missing_size(b"\xff" * 40)[: len(size)] == hint
 
 
 def test_unknown_schema_suggests_near_ones() -> None:

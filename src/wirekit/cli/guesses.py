@@ -67,10 +67,14 @@ def other_protocol(schema: str, data: bytes) -> str:
 
 
 def missing_size(data: bytes) -> str:
-    """A hint about bytes that are a frame without the size at its beginning; "" for other bytes."""
+    """A hint about bytes that are a frame without the size at its beginning; "" for other bytes.
+
+    A protocol whose client's frames do not prove it is left out: any bytes may fit them.
+    """
     from wirekit.conversation.recognition import LEAST_EVIDENCE
 
-    keys = [key for each in registry.with_stream() for key in (each.stream("client"), each.stream("server"))]
+    protocols = [each for each in registry.with_stream() if each.client in each.recognised_by]
+    keys = [key for each in protocols for key in (each.stream("client"), each.stream("server"))]
     fits: dict[str, list[str]] = {}
     for key in dict.fromkeys(keys) if len(data) >= LEAST_EVIDENCE else ():
         size = _size_of(key, data)

@@ -14,7 +14,7 @@ import pytest
 import wirekit
 from tests.own import declared
 from wirekit import NEED_DATA, Conversation
-from wirekit.conversation import Dialogue, Frame, Quarantined, recognise
+from wirekit.conversation import Description, Dialogue, Frame, Quarantined, recognise
 from wirekit.conversation.dialogue import BYTE, CALL, FEW
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.wire import Bytes, Const, Length, Node, Struct, uint8, uint16
@@ -98,6 +98,23 @@ def test_responses_are_paired_with_their_requests(run: list[tuple[str, bytes]]) 
     assert paired["CONNECTED"] == "CONNECT"
     assert paired["SEND_RECEIPT"] == "SEND"
     assert paired["PRODUCER_SUCCESS"] == "PRODUCER"
+
+
+def test_a_response_without_an_api_has_that_of_its_request() -> None:
+    class Described(Dialogue):
+        def describe(self, side: str, decoded: wirekit.Decoded) -> Description:
+            number = decoded.value["number"]
+            if side == "client":
+                return Description("ask", 3, number, "request")
+            return Description(None if number else "own", None, number, "response")
+
+    frame = Struct("size" / Length(uint8), "number" / uint8)
+    with declared(Protocol("asked", "", {"frame": Layout(frame)}, "frame", "frame", dialogue=lambda: Described)):
+        conversation = Conversation("asked")
+        conversation.receive("client", b"\1\0\1\1")
+        answers = conversation.receive("server", b"\1\0\1\1\1\2")
+        described = [(frame.description.api, frame.description.version) for frame in answers]
+        assert described == [("own", None), ("ask", 3), (None, None)]
 
 
 def test_rubbish_is_quarantined_and_framing_resumes(run: list[tuple[str, bytes]]) -> None:

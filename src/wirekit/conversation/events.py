@@ -35,7 +35,8 @@ class Description(NamedTuple):
     """The role of a frame in its conversation.
 
     Attributes:
-        api: name of the API or command, as the protocol's keys or enumeration write it.
+        api: name of the API or command, as the protocol's keys or enumeration write it. A response without one gets
+            the API and version of its request.
         version: version of the API or header, None if the protocol has none.
         correlation_id: the protocol's request id, None if the frame has none.
         role: ``request``, ``response``, or ``event`` for a frame that is neither.

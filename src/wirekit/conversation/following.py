@@ -381,6 +381,7 @@ class Conversation:
         frame = self._described(side, self._direction(side), data)
         if frame.description.role == "response":
             frame.request = self.dialogue.requests.get(_pair(frame.description))
+            _complete(frame)
         return frame
 
     def _described(
@@ -408,6 +409,7 @@ class Conversation:
             frame.request = self.dialogue.requests.pop(pair, None)
             if frame.request is not None:
                 self._note_answer(frame.request, frame.latency_us)
+                _complete(frame)
         elif description.role == "request" and description.answered and pair is not None:
             heard = not self._in_time or OTHER_SIDES[frame.side] not in self.unheard
             self.dialogue.requests.add(pair, frame, heard=heard)
@@ -556,6 +558,13 @@ def _check_description(description: Any, dialogue: Dialogue) -> None:
         hash(pair)
     except TypeError as error:
         raise Misuse(f"{where} whose pair can be a key of a dict, not {description.pair!r}") from error
+
+
+def _complete(frame: Frame) -> None:
+    """Gives a response without an API the API and version of its request."""
+    if frame.request is not None and frame.description.api is None:
+        asked = frame.request.description
+        frame.description = frame.description._replace(api=asked.api, version=asked.version)
 
 
 def _pair(description: Description) -> Hashable:

@@ -113,6 +113,19 @@ def test_a_lake_that_is_named_twice_is_read_once(lake: Path, tmp_path: Path) -> 
     assert Run("sql", query, str(lake), f"{lake}/", lake.as_uri(), str(tmp_path / "link")).lines == once
 
 
+def test_the_directory_of_a_table_stands_for_its_lake(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Run("sql", "topic_clients", str(lake)).lines
+    tables = [str(lake / name) for name in ("calls", "call_topics")]
+    assert answer
+    assert Run("sql", "topic_clients", *tables).lines == Run("sql", "topic_clients", f"{lake}/calls/").lines == answer
+    monkeypatch.chdir(lake / "calls")
+    assert Run("sql", "topic_clients", ".").lines == answer
+    (part,) = map(str, Path().iterdir())  # of several files, one alone would not give the rows of the others
+    run = Run("sql", "topic_clients", part)
+    assert (run.status, run.out) == (1, b"")
+    assert run.err.endswith("; .. has tables of `wirekit pipeline`; `wirekit sql QUERY ..` queries them\n")
+
+
 def test_a_query_that_an_older_lake_cannot_answer_names_its_format(job: Job, tmp_path: Path) -> None:
     """It lacks a column and a table; it still answers other queries."""
     serial.run(job, tmp_path)

@@ -242,7 +242,7 @@ def test_a_file_without_a_header_is_refused_and_one_without_packets_is_an_empty_
 def test_a_file_of_a_lake_is_refused_with_what_reads_it(tmp_path: Path) -> None:
     serial.run(Job(find_inputs([PULSAR])), tmp_path / "lake")
     (part,) = (tmp_path / "lake" / "calls").iterdir()
-    with pytest.raises(Misuse, match=r"found a Parquet file, .*/lake has tables of .*, which `wirekit sql` queries$"):
+    with pytest.raises(Misuse, match=r"found a Parquet file, .*/lake has tables .*; `wirekit sql QUERY .*lake` que"):
         read(path=str(part), table="calls")
 
 

@@ -110,9 +110,9 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
         find_inputs([tmp_path])
     touch(tmp_path / "a.pcap")
     serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
-    with pytest.raises(Misuse, match=r"nothing to read in .*lake; .*lake has tables .*, which `wirekit sql` queries"):
+    with pytest.raises(Misuse, match=r"nothing to read in .*lake; .*lake has tables .*; `wirekit sql QUERY .*lake`"):
         find_inputs([tmp_path / "lake"])
-    with pytest.raises(Misuse, match=r"nothing to read in .*calls; .*lake has tables .*, which `wirekit sql` queries"):
+    with pytest.raises(Misuse, match=r"nothing to read in .*calls; .*lake has tables .*; `wirekit sql QUERY .*lake`"):
         find_inputs([tmp_path / "lake" / "calls"])
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Misuse, match="neither a file nor a directory"):
@@ -124,7 +124,7 @@ def test_a_parquet_file_is_refused_with_the_directory_of_its_tables(tmp_path: Pa
     serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
     (part,) = (tmp_path / "lake" / "calls").iterdir()
     reason = "expected a pcap or pcapng file, found a Parquet file, at byte 0"
-    with pytest.raises(Misuse, match=rf"part-.*: {reason}.*; .*lake has tables .*, which `wirekit sql` queries"):
+    with pytest.raises(Misuse, match=rf"part-.*: {reason}.*; .*lake has tables .*; `wirekit sql QUERY .*lake`"):
         wirekit.read(part)
     with pytest.raises(Misuse, match=rf"orders\.parquet: {reason}.*; `wirekit sql` reads the directory that"):
         wirekit.read(part.rename(tmp_path / "orders.parquet"))

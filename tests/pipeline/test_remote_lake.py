@@ -48,7 +48,7 @@ def test_sql_reads_a_lake_in_an_object_store(store: ObjectStore, capsys: pytest.
     uri = f"s3://{BUCKET}/asked/lake"
     pipeline(uri, PULSAR)
     with pytest.raises(SystemExit) as ended:
-        main(["sql", "SELECT protocol, count(*) AS n FROM messages GROUP BY 1", uri, str(JOYQUEUE)])
+        main(["sql", "SELECT protocol, count(*) AS n FROM messages GROUP BY 1", uri, f"{uri}/calls/", str(JOYQUEUE)])
     assert not ended.value.code
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert sorted((line["protocol"], line["n"]) for line in lines) == [("joyqueue", 1), ("pulsar", 10)]

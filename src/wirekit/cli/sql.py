@@ -41,7 +41,7 @@ from wirekit.cli.common import (
 )
 from wirekit.errors import Misuse, plural, refuse_unless_utf8
 from wirekit.pipeline.inputs import Job
-from wirekit.storage import is_remote, local
+from wirekit.storage import is_remote
 from wirekit.tables import queries
 from wirekit.values import json_text, printable, readable
 
@@ -136,14 +136,12 @@ def command(
     if form == "parquet" and not to:
         raise click.UsageError("--output parquet needs --to FILE")
     need("wirekit sql", "duckdb", "pyarrow")
-    from wirekit.pipeline.output import is_lake
+    from wirekit.pipeline.output import lake_of
     from wirekit.pipeline.reading import refusal_of
 
-    tables = {
-        path: path.rstrip("/") if is_remote(path) else os.path.realpath(local(path)) for path in paths if is_lake(path)
-    }
-    lakes = list(dict.fromkeys(tables.values()))  # a lake that is named twice is read once, as a capture is
-    others = [path for path in paths if path not in tables]
+    lake_by_path = {path: lake_of(path) for path in paths}
+    lakes = [*dict.fromkeys(filter(None, lake_by_path.values()))]  # one that is named twice is read once, as a capture
+    others = [path for path in paths if not lake_by_path[path]]
     if not others and (protocol or ports or separate):
         raise click.UsageError("--protocol, --port and --separate apply to captures, but all inputs are tables")
     unread = Unread()

@@ -210,7 +210,7 @@ def tables_around(name: str) -> str:
 
         for lake in (name, *(os.path.normpath(os.path.join(name, *up)) for up in ([".."], ["..", ".."]))):
             if is_lake(lake):
-                return f"{lake} has tables of `wirekit pipeline`, which `wirekit sql` queries"
+                return f"{lake} has tables of `wirekit pipeline`; `wirekit sql QUERY {lake}` queries them"
     return ""
 
 

@@ -30,6 +30,7 @@ from wirekit.pipeline.carried import STATE, StateFile
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.sink import Manifest, WrittenFile
 from wirekit.pipeline.summary import FileSummary
+from wirekit.storage import is_remote, local
 from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
@@ -327,6 +328,13 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
         return _is_manifest(lake) or bool(read_commits(lake))
     except (OSError, ValueError):
         return False
+
+
+def lake_of(path: str) -> str:
+    """The folder with the tables of a run that a path names, by itself or by a table (``lake/calls``); else ""."""
+    name = path.rstrip("/") if is_remote(path) else os.path.realpath(local(path))
+    above, _, base = name.rpartition("/")
+    return next(filter(is_lake, (name, above) if base in OUTPUTS else (name,)), "")
 
 
 def other_format(path: str | os.PathLike[str]) -> str:

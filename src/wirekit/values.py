@@ -39,6 +39,7 @@ _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 80  # characters of a value in an error
 SHOWN_OF_ARGUMENT = 200
 LONGEST_NUMBER = 20
+_BYTES = re.compile(r"(\d{1,19})(?:\.(\d{1,19}))? ?(?:([kmgtp])(?:i?b)?|(b))?", re.ASCII | re.IGNORECASE)
 EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
 
@@ -495,6 +496,25 @@ def whole_number(text: str) -> int | None:
     (9092, None, None)
     """
     return int(text) if len(text) < LONGEST_NUMBER and text.isascii() and text.isdecimal() else None
+
+
+def byte_size(text: str, unit: str = "") -> int | None:
+    """The number of bytes that a text writes, in units of 1024 as Spark has them; None for other text.
+
+    Args:
+        text: a number below 2⁶³ and a unit, as in ``512k``, ``1m``, ``1.5 GiB``, ``300``.
+        unit: that of a number without one, such as ``m``.
+
+    >>> byte_size("512k"), byte_size("1.5GiB"), byte_size("2", "m"), byte_size("1 mile")
+    (524288, 1610612736, 2097152, None)
+    """
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        return None
+    whole, fraction, prefix, byte = match.groups(default="")
+    factor = 1024 ** " kmgtp".index((prefix if prefix or byte else unit).lower() or " ")
+    size = int(whole + fraction) * factor // 10 ** len(fraction)
+    return size if size < 1 << 63 else None
 
 
 def quoted(value: Any) -> str:

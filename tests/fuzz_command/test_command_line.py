@@ -97,6 +97,7 @@ def test_vectors(tmp_path: Path) -> None:
         ("kafka.nothing", "--target", "python:parsers:sound"),
         (KEY, "--target", "python:parsers:sound", "--time", "nan"),
         (KEY, "--target", "python:parsers:sound", "--count", "1", "--timeout", "nan"),
+        (KEY, "--target", "python:parsers:sound", "--count", "1", "--memory", "512k"),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:

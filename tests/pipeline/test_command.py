@@ -113,6 +113,11 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([BATCH, "-o", "out", "--rotating", "--separate"], 2, "leave out one"),
         ([BATCH, "-o", "out", "--rotating", "--idle", "inf"], 2, "inf is not a number of seconds"),
         ([BATCH, "-o", "out", "--watch", "--settle", "nan"], 2, "nan is not a number of seconds"),
+        (
+            [BATCH, "-o", "out", "--bundle", "1.5 miles"],
+            2,
+            "'1.5 miles' is not a number of bytes, such as 512m or 1GiB",
+        ),
         ([BATCH], 2, "Missing option '--output'"),
         ([BATCH, "-o", FIXTURES], 2, "which wirekit did not write"),
     ],

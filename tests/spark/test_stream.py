@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import FIXTURES
 from wirekit import read
 from wirekit.errors import Misuse
+from wirekit.values import byte_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +69,8 @@ def steps(source: CaptureStream, start: dict[str, Any] | None = None) -> list[li
         ({}, [["c.pcap", "a.pcap", "b.pcap"]]),
         ({"maxFilesPerTrigger": "2"}, [["c.pcap", "a.pcap"], ["b.pcap"]]),
         ({"maxBytesPerTrigger": "3000"}, [["c.pcap"], ["a.pcap"], ["b.pcap"]]),
+        ({"maxBytesPerTrigger": "3k"}, [["c.pcap"], ["a.pcap"], ["b.pcap"]]),
+        ({"maxBytesPerTrigger": "1m"}, [["c.pcap", "a.pcap", "b.pcap"]]),
         ({"maxBytesPerTrigger": "10000"}, [["c.pcap", "a.pcap", "b.pcap"]]),
     ],
 )
@@ -146,6 +149,9 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
     ("options", "text"),
     [
         ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a number from 1, not '0'"),
+        ({"maxFilesPerTrigger": "1k"}, "maxFilesPerTrigger must be a number from 1, not '1k'"),
+        ({"maxBytesPerTrigger": "0m"}, "maxBytesPerTrigger must be a number from 1, also with a unit .*, not '0m'"),
+        ({"maxBytesPerTrigger": "1 mile"}, "maxBytesPerTrigger must be a number from 1, .*, not '1 mile'"),
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
         ({"settle": "soon"}, "settle must be a number of seconds, not 'soon'"),
         ({"separate": "false"}, "only with the option state"),
@@ -157,6 +163,16 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
 def test_options_that_make_no_sense(folder: Path, options: dict[str, str], text: str) -> None:
     with pytest.raises(Misuse, match=text):
         stream(folder, **options)
+
+
+def test_numbers_of_bytes_are_those_of_spark(spark: SparkSession) -> None:
+    read = spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes  # type: ignore[union-attr]
+    for text in ("1", "0", "1b", "5k", "5KB", " 1m ", "2GB", "3t", "1p", "8191p", "9223372036854775807"):
+        assert byte_size(text) == read(text)
+    for text in ("8192p", "9223372036854775808", "-1", "1e", "k", "", "\u0661"):
+        assert byte_size(text) is None
+        with pytest.raises(Exception, match=r"exceeds Long\.MAX_VALUE|Size must be specified as"):
+            read(text)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from wirekit.cli.common import STANDARD_INPUT
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.values import shown
+from wirekit.values import byte_size, shown
 
 
 def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple[str | None, str | None]:
@@ -55,6 +55,33 @@ class Seconds(click.FloatRange):
         """
         number = super().convert(value, param, ctx)
         return number if math.isfinite(number) else self.fail(f"{value} is not a number of seconds.", param, ctx)
+
+
+class Bytes(click.ParamType):
+    """A number of bytes with a unit, see ``byte_size``.
+
+    Args:
+        unit: that of a number without one.
+        least: the smallest valid number.
+    """
+
+    name = "size"
+
+    def __init__(self, unit: str = "", least: int = 0) -> None:
+        self._unit = unit
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes.
+
+        Raises:
+            click.BadParameter: for text that is no number of bytes, and a smaller number.
+        """
+        size = byte_size(str(value), self._unit)
+        if size is None or size < self._least:
+            least = f" from {self._least}" if self._least else ""
+            self.fail(f"{shown(value)} is not a number of bytes{least}, such as 512m or 1GiB", param, ctx)
+        return size
 
 
 class KeyType(click.ParamType):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.arguments import KeyType, Seconds, is_schema
+from wirekit.cli.arguments import Bytes, KeyType, Seconds, is_schema
 from wirekit.cli.common import check_report, console, need, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.encoding import built_key
@@ -59,7 +59,13 @@ DEFAULT_VECTORS = 1000
 )
 @click.option("--compare", is_flag=True, help="Compare values: the result of a function, or JSON output of a command.")
 @click.option("--timeout", type=Seconds(0, min_open=True), default=5.0, show_default=True, help="Seconds per case.")
-@click.option("--memory", type=click.IntRange(1), default=512, show_default=True, help="Memory limit of a target, MiB.")
+@click.option(
+    "--memory",
+    type=Bytes("m", least=1 << 20),
+    default="512m",
+    show_default=True,
+    help="Memory limit of a target; MiB without a unit.",
+)
 @click.option(
     "--allow",
     multiple=True,
@@ -232,7 +238,7 @@ def _bounds(options: dict[str, Any]) -> Bounds:
         raise click.UsageError(f"--exit-status must be numbers, such as 0,1, not {options['exit_status']!r}") from None
     return Bounds(
         seconds=options["timeout"],
-        memory=options["memory"] << 20,
+        memory=options["memory"],
         allowed=Bounds().allowed | frozenset(options["allow"]),
         statuses=statuses,
         want_values=options["compare"],

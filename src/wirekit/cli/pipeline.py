@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from wirekit.capture.tcp import Settings
-from wirekit.cli.arguments import Seconds
+from wirekit.cli.arguments import Bytes, Seconds
 from wirekit.cli.captures import Unread, choice_options, inputs_of, parse_choice, road_option, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, interruption, need, once, print_wrapped, say
 from wirekit.errors import plural
@@ -43,18 +43,6 @@ LINE_SECONDS = 60.0
 """Without a terminal: seconds between two lines about the progress at least."""
 PAUSE = 4.0
 """With --watch: the pause between two scans, as a multiple of the duration of a scan."""
-
-
-class SizeType(click.ParamType):
-    """A number of bytes with a unit: ``512MiB``, ``1.5G`` (of 1024 each), ``0``."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?) ?([kKMGT]?)(?:i?B)?", str(value))
-        if match is None:
-            self.fail(f"{value!r} is not a number of bytes, such as 512MiB", param, ctx)
-        return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 @click.command("pipeline")
@@ -106,7 +94,7 @@ class SizeType(click.ParamType):
 )
 @click.option(
     "--bundle",
-    type=SizeType(),
+    type=Bytes(),
     help="Bytes of captures that become visible together, such as 512MiB; 0: one bundle per file. Default: 1GiB, more "
     "on Spark with many cores.",
 )

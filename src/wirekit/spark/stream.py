@@ -23,7 +23,7 @@ import hashlib
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import itemgetter
@@ -66,7 +66,7 @@ from wirekit.spark.stream_state import (
 )
 from wirekit.storage import local, status
 from wirekit.tables.columns import PACKETS
-from wirekit.values import quoted, whole_number
+from wirekit.values import byte_size, quoted, whole_number
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -375,20 +375,18 @@ def _limited(files: list[Input], limit: ReadLimit) -> list[Input]:
 
 
 def _limit(options: Mapping[str, str]) -> ReadLimit:
-    limits = [
-        kind(_count(name, options[name]))
-        for name, kind in (("maxFilesPerTrigger", ReadMaxFiles), ("maxBytesPerTrigger", ReadMaxBytes))
-        if name in options
-    ]
+    kinds = (("maxFilesPerTrigger", ReadMaxFiles, whole_number), ("maxBytesPerTrigger", ReadMaxBytes, byte_size))
+    limits = [kind(_count(name, options[name], read)) for name, kind, read in kinds if name in options]
     if len(limits) > 1:
         raise Misuse("pass maxFilesPerTrigger or maxBytesPerTrigger, not both")
     return limits[0] if limits else ReadAllAvailable()
 
 
-def _count(name: str, text: str) -> int:
-    number = whole_number(text)
+def _count(name: str, text: str, read: Callable[[str], int | None]) -> int:
+    number = read(text)
     if not number:
-        raise Misuse(f"option {name} must be a number from 1, not {quoted(text)}")
+        units = ", also with a unit such as 512k, 1m or 2g" if read is byte_size else ""
+        raise Misuse(f"option {name} must be a number from 1{units}, not {quoted(text)}")
     return number
 
 

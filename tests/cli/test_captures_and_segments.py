@@ -285,6 +285,30 @@ def test_messages_are_aligned_for_characters_of_two_columns(fixtures: Path, tmp_
     assert len(places) == 1
 
 
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_a_table_shows_the_groups_and_positions_in_a_topic_of_the_broker(
+    engine: str, fixtures: Path, tmp_path: Path
+) -> None:
+    segment = tmp_path / "__consumer_offsets-0" / "00000000000000000000.log"
+    segment.parent.mkdir()
+    data = (fixtures / "kafka/disk/0.10.2.2-__consumer_offsets-0.log").read_bytes()
+    segment.write_bytes(data)
+    arguments = ("messages", str(segment), "--engine", engine, "--output", "table")
+    lines = [line[91:] for line in Run(*arguments).out.decode().splitlines()]
+    assert lines[2] == (
+        "group_id=console-consumer-14530 topic=t-gzip partition=0 log_offset=51 "
+        'commit_time="2026-11-21 00:59:36.470" expire_time="2026-11-22 00:59:36.470"'
+    )
+    assert lines[3] == "event=stored group_id=console-consumer-14530 generation=2"
+    assert "event=deleted group_id=console-consumer-14530 → null" in lines
+    assert 'client_host=/127.0.0.1 topics=["t-gzip"] assignment=[{' in lines[1]
+    assert lines[1].endswith("… (223 characters)")
+    first = wirekit.decode(data, "kafka.log_segment").value["messages"][0]
+    first["message"]["key"] = bytes.fromhex("0063")  # of a version that does not exist
+    segment.write_bytes(wirekit.encode("kafka.log_segment", {"messages": [first], "tail": b""}))
+    assert " 0063 → 00010008" in Run(*arguments).out.decode()
+
+
 def test_messages_of_a_segment(fixtures: Path) -> None:
     segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
     run = Run("messages", str(segment))

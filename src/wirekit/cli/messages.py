@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +58,8 @@ from wirekit.pipeline.inputs import CAPTURE, lacks_topic, stored_kind, use_of
 from wirekit.pipeline.messages import unplaced
 from wirekit.registry import registry
 from wirekit.stored import Piece
+from wirekit.tables.columns import DECLARED, MILLIS
+from wirekit.tables.records import records
 from wirekit.times import moment
 from wirekit.values import json_text, printable, readable
 
@@ -65,6 +68,10 @@ if TYPE_CHECKING:
 
 
 _HEAD = 64  # bytes; enough to tell a capture
+MOST_OF_ROWS = 200
+"""Characters of the rows in a message that a table shows at least."""
+PLAIN = re.compile(r"[\w./:@-]+")
+"""Text that needs no quotation marks."""
 MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
 
 
@@ -101,8 +108,9 @@ def command(
     ledger:entry:batch_index. Messages with a wrong checksum are marked. In captures, selection options apply to the
     frame of a message, as in `wirekit frames`; Kafka frames with messages do not name a group, so select by --client
     instead. In segments, --topic, --since, --until, --errors and --where select by the message itself. A message is
-    listed once for each frame that carries it: when it is produced, and when consumers or other brokers fetch it.
-    `wirekit sql` writes messages as Parquet or CSV.
+    listed once for each frame that carries it: when it is produced, and when consumers or other brokers fetch it. For
+    messages of __consumer_offsets, the table shows the groups and positions in them. `wirekit sql` writes messages as
+    Parquet or CSV.
 
     \b
     wirekit messages --topic orders --where "direction = 'produced'" trace.pcap
@@ -309,17 +317,15 @@ class _Table:
         topic = printable(message.topic or "?")
         partition = "" if message.partition is None else str(message.partition)
         offset = "" if message.offset is None else str(message.offset)
-        sealed = " (encrypted)" if message.details.get("encrypted") else ""
         if self._narrow:
             place = "  ".join(filter(None, (f"{topic}[{partition}]" if partition else topic, offset)))
             head = f"{mark} {place}  {_time(message.timestamp)}  {message.codec}"
             most = max(self._console.width - self.BESIDE, self.LEAST)
-            texts = f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}"
-            for line in (head, texts):
+            for line in (head, f"    {_texts(message, most // 3, 2 * most // 3)}"):
                 print_wrapped(self._console, line, style, indent=4)
             return
         columns = (_end_of(topic, self._widths[0]), partition, offset, _time(message.timestamp), message.codec, mark)
-        self._line(columns, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
+        self._line(columns, _texts(message, 24, 60), style)
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.all_messages():
@@ -351,6 +357,32 @@ def _time(milliseconds: int | None) -> str:
         return ""
     time = moment(milliseconds * 1000)
     return f"{milliseconds} ms" if time is None else time.replace(tzinfo=None).isoformat(" ", "milliseconds")
+
+
+def _texts(message: Message, of_key: int, of_value: int) -> str:
+    """Key and value, up to these lengths; of a topic in which a broker stores rows of other tables, these rows."""
+    rows = "; ".join(_rows(message))
+    if rows:
+        most = max(of_key + of_value, MOST_OF_ROWS)
+        shown = rows if len(rows) <= most else f"{rows[:most]}… ({len(rows)} characters)"
+        return f"{shown} → null" if message.value is None else shown
+    sealed = " (encrypted)" if message.details.get("encrypted") else ""
+    return f"{_shown(message.key, of_key)} → {_shown(message.value, of_value)}{sealed}"
+
+
+def _rows(message: Message) -> Iterator[str]:
+    evaluator = records(message.protocol)
+    if not evaluator.holds_rows(message.topic):
+        return
+    for each in evaluator.embedded(message.topic, message.key, message.value):
+        types = DECLARED[each.table].types
+        for row in each.rows:
+            yield " ".join(f"{name}={_field(value, types[name])}" for name, value in row.items() if value != "")
+
+
+def _field(value: Any, kind: str) -> str:
+    text = _time(value) if kind == MILLIS else value
+    return text if isinstance(text, str) and PLAIN.fullmatch(text) else json_text(text)
 
 
 def _shown(data: bytes | None, most: int) -> str:

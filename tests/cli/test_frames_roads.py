@@ -161,6 +161,13 @@ def test_a_connection_has_the_same_number(option: str, output: str, monkeypatch:
     same_lines(frames, KAFKA, option, "9999", "--output", output)
 
 
+def test_a_cut_capture_is_reported_once(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcapng"
+    path.write_bytes(KAFKA.read_bytes()[:-10])
+    for number in ("3", "9999"):
+        same_lines(frames, path, "--connection", number)
+
+
 def test_a_connection_with_missing_bytes_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = packets(KAFKA)
     use_windows(monkeypatch, 4000)

@@ -62,6 +62,13 @@ def test_captures(path: Path, rode: list[bool]) -> None:
     assert rode == [True]
 
 
+def test_a_connection_by_its_number(rode: list[bool]) -> None:
+    for number in ("1", "24", "38"):
+        assert_same(FEW[2], "--output", "json", "--connection", number)
+    assert rode == [True, True, True]
+    assert_same(FEW[2], "--output", "json", "--connection", "9999")
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_copies(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
     """In windows of some packets; as large captures, without what no table has."""
@@ -225,7 +232,6 @@ def test_objects_count_damaged_files_numbers_and_pages(tmp_path: Path, rode: lis
         assert_same(path, "--output", "json")
     assert rode == [False, False]
     assert_same(FEW[0], "--where", "frame > 10", "--output", "json")
-    assert_same(FEW[0], "--connection", "1", "--output", "json")
     assert_same(FEW[0], "--report", tmp_path / "page.html", "--output", "json")
     assert len(rode) == 2
 

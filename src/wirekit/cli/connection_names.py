@@ -34,6 +34,9 @@ class _NameWindows(NumberedWindows):
     def take(self, link: Link, item: Item | None) -> None:
         """Does nothing: ``window`` knows the numbers."""
 
+    def report(self, problem: str) -> None:
+        """Does nothing: the command reads the capture again, and reports it then."""
+
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
         """Collects the names of connections that begin in a window."""
         self.names |= {str(number): name for name, number in self.numbers.connections.items() if number in self._wanted}

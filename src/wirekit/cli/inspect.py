@@ -203,8 +203,13 @@ def _count(
     option needs objects.
     """
     selecting = selection.active
+    size = 0 if collected is not None or road == "objects" else unpacked_size(files)
+    if road == "columns" or (size >= LEAST_FOR_COLUMNS and by_columns(size, road)):
+        from wirekit.cli.connection_names import with_names
+
+        selection = with_names(selection, tuple(files), choice)
     by_objects = collected is not None or not selection.by_columns
-    size = 0 if by_objects or road == "objects" else unpacked_size(files)
+    size = 0 if by_objects else size
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(name, large=not whole, selecting=selecting)
     small = whole and road == "auto" and size < LEAST_WITH_DETAILS

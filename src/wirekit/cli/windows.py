@@ -86,16 +86,19 @@ class CaptureWindows(Writer):
         for name, each in self.summary.files.items():
             reason = "" if each.segments else of_other_links(each.skipped)
             if reason:
-                self.status = 1
-                say(f"{name}: {reason}")
+                self.report(f"{name}: {reason}")
         return True
+
+    def report(self, problem: str) -> None:
+        """Reports a problem of a file."""
+        self.status = 1
+        say(problem)
 
     def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
         """Reports where a file was not read to its end."""
         note = Note.loads(text)
         if note.kind == "damaged":
-            self.status = 1
-            say(f"{self.job.inputs[file].name}: {note.text}")
+            self.report(f"{self.job.inputs[file].name}: {note.text}")
         super().note(file, count, position, length, payload, text)
 
 

@@ -134,6 +134,12 @@ def test_tables_of_selected_frames_are_the_same(options: list[str], monkeypatch:
     assert same_lines(table, KAFKA, *options)
 
 
+def test_numbers_of_a_connection_that_is_recognised_late_are_the_same(tmp_path: Path) -> None:
+    """Its first response is whole, but only the next request shows the protocol, when others have more frames."""
+    capture = DAMAGES["joined_late"](packets(KAFKA), Random(f"{KAFKA.name} joined_late 101"))
+    same_lines(table, write(tmp_path / "joined.pcap", capture))
+
+
 @pytest.mark.parametrize("capture", DAMAGED)
 def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its request, or with its response, which may be in a later window."""

@@ -47,8 +47,11 @@ class Recognised:
 
 
 class Fit(NamedTuple):
-    """The numbers of first frames that fit a protocol cleanly, and in part (except for checks, or by their header), and
-    the bytes of these frames.
+    """The first frames that fit a protocol.
+
+    Attributes:
+        clean, partial: the numbers of those that fit cleanly, and in part: except for checks, or by their header.
+        size: the bytes of all of them.
     """
 
     clean: int
@@ -108,9 +111,8 @@ def recognise(
             answered = _fit(protocol, answers, "server", sides_known, decodes)
             fit = Fit(*map(sum, zip(asked, answered, strict=True)))
             if best is not None and best[1] == protocol.name:
-                fit = fit._replace(
-                    size=best[0].size
-                )  # the size does not tell the sides: a response may read as a request
+                # The size does not tell the sides: a response may read as a request.
+                fit = fit._replace(size=best[0].size)
             if fit > (NO_FIT if best is None else best[0]):
                 best = (fit, protocol.name, swapped)
     if best is None and not settled:

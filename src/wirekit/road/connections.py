@@ -288,8 +288,8 @@ class Connections:
             flow = int(flows[place])
             sizes = np.array(self._attempts[flow].sizes)
             reached = (streams.starts[flow] + sizes)[sizes > 0]
-            rank = int(streams.ranks[np.searchsorted(streams.ends, reached)].max())
-            self._writer.arrival = streams.arrival(flow, rank)
+            streams.recognised[flow] = streams.ranks[np.searchsorted(streams.ends, reached)].max()
+            self._writer.arrival = streams.arrival(flow, 0)
             yield link, frame
             row = begun[place]
             row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
@@ -414,13 +414,17 @@ class Connections:
 
     @staticmethod
     def _foreseen(streams: Streams, flow: int, link: Link) -> str:
-        """The protocol that a follower would recognise by a connection's first bytes in a window, "" for none."""
+        """The protocol that a follower would recognise by a connection's first bytes in a window, "" for none.
+
+        Notes when it would do so in ``streams.recognised``.
+        """
         scout, protocol = Follower(replace(link)), link.protocol
-        for _, event in events(streams, flow) if not protocol else ():
+        for rank, event in events(streams, flow) if not protocol else ():
             if not isinstance(event, Data):
                 return ""
             protocol = scout.foresees(event)
             if scout.link.protocol:
+                streams.recognised[flow] = rank
                 break
         return protocol
 

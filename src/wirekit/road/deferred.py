@@ -210,6 +210,6 @@ def _read_again(streams: Streams, origin: FileRange, before: NDArray[Any]) -> No
         loop("copy_ranges")(data, streams.sources[pieces], sizes, streams.stream[own:stop])
 
 
-_OF_WINDOW = ("order", "begins", "stream", "packets", "arranged", "rows")
+_OF_WINDOW = ("order", "begins", "stream", "packets", "arranged", "rows", "recognised")
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in _OF_WINDOW)
 """The arrays of ``Streams`` that a unit stores before its bytes."""

@@ -68,6 +68,7 @@ class Streams:
         arranged: for each place in ``order``, the row of the packet with which objects see the one that is there after
             ``put_in_order``: this packet, or the one that fills the hole before it.
         rows: for each flow, a number by which flows are ordered in all windows.
+        recognised: for each flow, the rank at which objects recognise its protocol, and see all events before.
     """
 
     order: NDArray[Any]
@@ -98,12 +99,15 @@ class Streams:
     packets: Packets | None = None
     arranged: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     rows: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    recognised: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def arrival(self, flow: int, rank: int) -> tuple[int, int]:
         """(time, place in the capture) of an event, in whose order objects see them; see ``Packets.arrival``.
 
         The end of the capture has the time ``AT_END``, and for each flow its row as place.
         """
+        if self.packets is not None:
+            rank = max(rank, int(self.recognised[flow]))
         at = rank // RANKS
         if self.packets is None or at >= self.begins[flow + 1]:
             return AT_END, int(self.rows[flow]) * RANKS + rank % RANKS
@@ -114,6 +118,7 @@ class Streams:
         """The same for many events: their flows and ranks."""
         if self.packets is None:
             return np.zeros((0, 2), np.int64)
+        ranks = np.maximum(ranks, self.recognised[flows])
         at, end = ranks // RANKS, self.begins[flows + 1]
         times, places = self.packets.arrivals(self.arranged[np.minimum(at, end - 1)])
         at_end = at >= end
@@ -232,7 +237,7 @@ def put_together(
         odd, client, released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends,
         streams.times, streams.ranks, streams.sources,
     )  # fmt: skip
-    streams.packets, streams.arranged = packets, arranged
+    streams.packets, streams.arranged, streams.recognised = packets, arranged, np.zeros(flows, np.int64)
     if moved.any():
         streams.arranged = arranged[np.maximum.accumulate(np.where(moved, 0, np.arange(count)))]
     for tail in tails:

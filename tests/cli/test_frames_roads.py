@@ -140,6 +140,18 @@ def test_numbers_of_a_connection_that_is_recognised_late_are_the_same(tmp_path: 
     same_lines(table, write(tmp_path / "joined.pcap", capture))
 
 
+def test_each_frame_of_a_long_capture_has_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is reset inside a frame, and the capture goes on for an hour."""
+    capture = packets(KAFKA)
+    hour = [each._replace(time_us=each.time_us + 3_600_000_000) for each in capture]
+    use_windows(monkeypatch, 4000)
+    lines = table(write(tmp_path / "long.pcap", [*capture, *hour]), "columns").stdout.splitlines()
+    numbers = [int(line.split()[0]) for line in lines if "→" in line or "←" in line]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+    cut = [place for place, line in enumerate(lines) if "ended inside a frame" in line]
+    assert cut[0] < len(lines) * 3 // 4
+
+
 @pytest.mark.parametrize("capture", DAMAGED)
 def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its request, or with its response, which may be in a later window."""

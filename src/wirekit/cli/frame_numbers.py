@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.tcp import Settings
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.numbered import NOTHING, Numbered
 from wirekit.cli.where_columns import WindowFacts
@@ -33,6 +35,7 @@ class WindowItem:
 
     Attributes:
         arrival: see ``Writer.arrival``.
+        time_us: its time, or 0.
         identity: its connection, side and offset.
         is_frame: whether it is a frame.
         messages: the number of messages in it.
@@ -41,6 +44,7 @@ class WindowItem:
     """
 
     arrival: tuple[int, int]
+    time_us: int
     identity: Identity
     is_frame: bool
     messages: int
@@ -138,16 +142,19 @@ class FrameNumbers:
             last: whether nothing follows, not even items.
 
         Returns:
-            The items with numbers. Those that come with the end of a window are left out until the capture ends,
-            because objects report them there.
+            The items with numbers. Those that come with the end of a window are left out until the capture ends, or for
+            10 minutes: objects report them then.
         """
         last = last or any(each.arrival[0] == AT_END for each in items)
+        latest = [int(part.arrivals[:, 0].max(initial=0)) for part in parts]
+        due_us = max(latest, default=0) - Settings().idle_us
         waiting = {identity: (part, place) for part in parts for place, identity in part.waiting}
         known = waiting.keys() | self._waiting.keys()
         recalled = [each for each in items if each.is_frame and each.identity in known]
         others = [*self._late, *(each for each in items if not (each.is_frame and each.identity in known))]
-        fresh = [each for each in others if last or each.arrival[0] < AT_END]
-        self._late = [each for each in others if not last and each.arrival[0] >= AT_END]
+        is_due = [last or each.arrival[0] < AT_END or each.time_us < due_us for each in others]
+        fresh = list(compress(others, is_due))
+        self._late = [each for each, due in zip(others, is_due, strict=True) if not due]
         arrivals = [np.array([each.arrival for each in fresh], np.int64).reshape(-1, 2)]
         arrivals[0][:, 0] = np.minimum(arrivals[0][:, 0], AT_END)
         arrivals += [part.arrivals for part in parts]
@@ -264,7 +271,8 @@ class NumberedWindows(CaptureWindows):
         else:
             messages = len(item.messages) if isinstance(item, Frame) else 0
             identity = link.name, item.side, item.offset
-            each = WindowItem(self.arrival, identity, isinstance(item, Frame), messages, described)
+            is_frame = isinstance(item, Frame)
+            each = WindowItem(self.arrival, item.time_us or 0, identity, is_frame, messages, described)
             self._items.append(each)
             self._selected.decide(described, lambda matches: self._decided(each, matches=matches))
         return super().item(name, link, item)

@@ -76,9 +76,11 @@ def test_a_message_of_a_protocol_with_details_has_them(fixtures: Path) -> None:
     assert "acknowledged" not in line
 
 
-def test_numbers_of_connections_are_for_objects(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(road, "captured")
-    assert messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns", "--connection", "1").stdout
+def test_messages_of_a_connection_by_its_number(fixtures: Path) -> None:
+    path = fixtures / "pcap" / "pulsar-consume.pcap"
+    lines = assert_same(path, "--output", "json", "--connection", "1")
+    assert 0 < len(lines) <= len(assert_same(path, "--output", "json"))
+    assert not assert_same(path, "--connection", "9999")
 
 
 def test_columns_need_their_extra(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,14 +292,14 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(
 def test_large_segments_are_read_in_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wirekit.cli import messages
 
-    assert messages._engine(messages._size((str(tmp_path),)), "json") == "rows"
+    assert messages._engine(messages._size((str(tmp_path),)), at_once=True) == "rows"
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(bytes(messages.MUCH))
     much = messages._size((str(path),))
-    assert messages._engine(much, "json") == "columns"
-    assert messages._engine(much, "table") == "rows"
+    assert messages._engine(much, at_once=True) == "columns"
+    assert messages._engine(much, at_once=False) == "rows"
     monkeypatch.setattr(messages, "have_columns", lambda: False)
-    assert messages._engine(much, "json") == "rows"
+    assert messages._engine(much, at_once=True) == "rows"
 
 
 @pytest.mark.parametrize("engine", ["rows", "columns"])

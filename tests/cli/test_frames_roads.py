@@ -152,6 +152,13 @@ def test_each_frame_of_a_long_capture_has_a_number(tmp_path: Path, monkeypatch: 
     assert cut[0] < len(lines) * 3 // 4
 
 
+def test_numbers_at_the_end_of_a_capture_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection was reset in an earlier window, and bytes of another one have waited for earlier ones."""
+    capture = DAMAGES["ended_early"](packets(KAFKA), Random(f"{KAFKA.name} ended_early 201"))
+    use_windows(monkeypatch, 5000)
+    same_lines(table, write(tmp_path / "early.pcap", capture))
+
+
 @pytest.mark.parametrize("capture", DAMAGED)
 def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its request, or with its response, which may be in a later window."""

@@ -145,9 +145,9 @@ class FrameNumbers:
             The items with numbers. Those that come with the end of a window are left out until the capture ends, or for
             10 minutes: objects report them then.
         """
-        last = last or any(each.arrival[0] == AT_END for each in items)
-        latest = [int(part.arrivals[:, 0].max(initial=0)) for part in parts]
-        due_us = max(latest, default=0) - Settings().idle_us
+        latest_us = max((int(part.arrivals[:, 0].max(initial=0)) for part in parts), default=0)
+        last = last or latest_us == AT_END or any(each.arrival[0] == AT_END for each in items)
+        due_us = latest_us - Settings().idle_us
         waiting = {identity: (part, place) for part in parts for place, identity in part.waiting}
         known = waiting.keys() | self._waiting.keys()
         recalled = [each for each in items if each.is_frame and each.identity in known]

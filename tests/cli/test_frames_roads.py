@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import subprocess
 import sys
+import weakref
 import zlib
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -22,6 +25,7 @@ from tests.cli.roads import same_lines
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import hostile
 from wirekit.cli import group
+from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows
 from wirekit.errors import Misuse
 from wirekit.pipeline import roads
 
@@ -157,6 +161,33 @@ def test_numbers_at_the_end_of_a_capture_are_the_same(tmp_path: Path, monkeypatc
     capture = DAMAGES["ended_early"](packets(KAFKA), Random(f"{KAFKA.name} ended_early 201"))
     use_windows(monkeypatch, 5000)
     same_lines(table, write(tmp_path / "early.pcap", capture))
+
+
+def test_windows_are_freed_without_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their arrays are large and few, so the collector would run too late."""
+    seen: list[weakref.ref[NumberedFrames]] = []
+    alive: list[int] = []
+    made, end = NumberedFrames.__init__, NumberedWindows.end
+
+    def init(self: NumberedFrames, *arguments: Any) -> None:
+        made(self, *arguments)
+        seen.append(weakref.ref(self))
+
+    def ended(self: NumberedWindows, size: int = 0) -> None:
+        end(self, size)
+        alive.append(sum(each() is not None for each in seen))
+
+    monkeypatch.setattr(NumberedFrames, "__init__", init)
+    monkeypatch.setattr(NumberedWindows, "end", ended)
+    use_windows(monkeypatch, 4000)
+    gc.collect()
+    gc.disable()
+    try:
+        assert table(KAFKA, "columns").stdout
+    finally:
+        gc.enable()
+    assert len(seen) > 5
+    assert max(alive) <= 2
 
 
 @pytest.mark.parametrize("capture", DAMAGED)

@@ -17,7 +17,6 @@ from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import Settings
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.numbered import NOTHING, Numbered
-from wirekit.cli.where_columns import WindowFacts
 from wirekit.cli.window_frames import WindowFrames
 from wirekit.cli.windows import AT_ONCE, CaptureWindows
 from wirekit.conversation import SIDES, Frame
@@ -72,11 +71,6 @@ class NumberedFrames(WindowFrames):
         self.arrivals = streams.arrivals(index.connection[self.fresh], streams.ranks[pieces])
         self.number = np.zeros(plain.size, np.int64)
         self._requests: dict[int, Frame] = {}
-
-    @cached_property
-    def window_facts(self) -> WindowFacts:
-        """The facts of the frames."""
-        return WindowFacts(self)
 
     def with_requests(self, frames: NDArray[np.int64]) -> Iterator[tuple[int, Frame]]:
         """Some frames of the index, each with its place there and its request, without its messages."""

@@ -104,25 +104,15 @@ def command(
         return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"), road)
     form = output or ("table" if on_terminal() else "json")
     selection = selection if follow is None else replace(selection, links=(follow,))
+    how = {"strict": strict, "allow_cut": allow_cut, "whole": follow is not None}
     statuses: list[int] = []
     for parts in parted:
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
-        if (files := inputs_by_columns(parts, road)) is not None:
-            whole = follow is not None
-            listed = _listed_by_columns(
-                files, choice, selection, table, strict=strict, allow_cut=allow_cut, whole=whole
-            )
-            if listed is not None:
-                statuses.append(listed)
-                continue
-        listed = _listed(
-            FollowedCapture(parts, choice),
-            selection,
-            table,
-            strict=strict,
-            allow_cut=allow_cut,
-            whole=follow is not None,
-        )
+        files, listed = inputs_by_columns(parts, road), None
+        if files is not None:
+            listed = _listed_by_columns(files, choice, selection, table, **how)
+        if listed is None:
+            listed = _listed(FollowedCapture(parts, choice), selection, table, **how)
         statuses.append(listed)
     return max((status for status in statuses if status != NO_CONNECTION), default=NO_CONNECTION) or unread.status
 

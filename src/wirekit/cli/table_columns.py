@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, WindowItem
+from wirekit.cli.where_columns import WindowFacts
 from wirekit.conversation import Frame
 from wirekit.display.frames import FrameTable
 from wirekit.pipeline.inputs import Input
@@ -71,9 +72,13 @@ class TableWindows(NumberedWindows):
         which = np.repeat(np.arange(len(places)), [each.size for each in places])
         order = np.lexsort((np.concatenate(numbers), np.concatenate(times)))
         which, place = which[order], np.concatenate(places)[order]
+        facts_of: dict[int, WindowFacts] = {}
         for begin, end in pairwise(np.flatnonzero(np.diff(which, prepend=-1, append=-1)).tolist()):
-            if which[begin] < len(parts):
-                self._show(parts[which[begin]], place[begin:end])
+            part = int(which[begin])
+            if part < len(parts):
+                # A part must not refer to its facts: the garbage collector would see the cycle windows later.
+                facts_of[part] = facts_of.get(part) or WindowFacts(parts[part])
+                self._show(parts[part], facts_of[part], place[begin:end])
                 continue
             for each in (matching[number] for number in place[begin:end].tolist()):
                 link, item, connection, number, facts = each.numbered
@@ -82,11 +87,10 @@ class TableWindows(NumberedWindows):
                 elif item is not None:
                     self._table.undecoded(connection, link, item)
 
-    def _show(self, part: NumberedFrames, frames: NDArray[np.int64]) -> None:
-        rows, index = part.window_facts, part.index
-        for (place, frame), facts in zip(part.with_requests(frames), rows.of(frames), strict=True):
-            link = part.link(int(index.connection[place]))
-            number, messages = int(part.number[place]), int(rows.messages[place])
+    def _show(self, part: NumberedFrames, window_facts: WindowFacts, frames: NDArray[np.int64]) -> None:
+        for (place, frame), facts in zip(part.with_requests(frames), window_facts.of(frames), strict=True):
+            link = part.link(int(part.index.connection[place]))
+            number, messages = int(part.number[place]), int(window_facts.messages[place])
             self._table.frame(number, self.connection(link), link, frame, facts, messages)
             self.shown += 1
 

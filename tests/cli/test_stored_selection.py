@@ -10,7 +10,7 @@ import pytest
 
 import wirekit
 from tests.cli.running import Run
-from wirekit.cli import where
+from wirekit.cli import stored_selection
 
 DAY_MS = 86_400_000
 MOMENT = 1_795_222_763_700
@@ -62,7 +62,7 @@ def segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_messages_that_match(
     options: list[str], matches: Callable[[Line], bool], engine: str, segment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(where, "AT_ONCE", 4)
+    monkeypatch.setattr(stored_selection, "AT_ONCE", 4)
     everything = Run("messages", str(segment), "--engine", engine)
     expected = [line for line in everything.lines if matches(line)]
     run = Run("messages", str(segment), "--engine", engine, *options)

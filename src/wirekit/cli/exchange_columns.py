@@ -64,10 +64,8 @@ class ExchangeWindows(NumberedWindows):
                 return Exchange(each.numbered.link, each.numbered.item, request=each.numbered.item.request)
         for part in parts:
             for place in part.fresh[part.number[part.fresh] == self._number].tolist():
-                link, (_, frame) = (
-                    part.link(int(part.index.connection[place])),
-                    next(part.with_requests(np.array([place]))),
-                )
+                link = part.link(int(part.index.connection[place]))
+                _, frame = next(part.with_requests(np.array([place])))
                 self._identity = link.name, frame.side, frame.offset
                 return Exchange(link, frame, request=frame.request)
         return None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from wirekit.cli.filters import Selection
 from wirekit.cli.selected_names import listed_names
-from wirekit.cli.where import AT_ONCE, WhereMessages
+from wirekit.cli.where import AT_ONCE, BYTES_AT_ONCE, WhereMessages
 from wirekit.conversation import Message
 from wirekit.errors import plural
 from wirekit.pipeline.messages import STORED, message_row
@@ -50,8 +49,7 @@ class StoredMessages:
         return f"no message matches; it has {plural(self._number, 'message')}{topics}"
 
     def _messages(self, messages: Iterable[Message]) -> Iterator[Message]:
-        iterator = iter(messages)
-        while some := list(islice(iterator, AT_ONCE)):
+        for some in _parts(messages):
             self._number += len(some)
             self._topics.update(message.topic for message in some if message.topic)
             matching = [message for message in some if self._selection.wants_stored(message)]
@@ -88,6 +86,18 @@ class StoredMessages:
             batch = batch.take(pa.array(numbers, pa.int64()))
         self.shown += batch.num_rows
         return batch
+
+
+def _parts(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    """Messages that are evaluated together."""
+    some, size = list[Message](), 0
+    for message in messages:
+        some.append(message)
+        size += len(message.value or b"")
+        if len(some) >= AT_ONCE or size >= BYTES_AT_ONCE:
+            yield some
+            some, size = [], 0
+    yield some
 
 
 def _micros(milliseconds: NDArray[np.int64]) -> NDArray[Any]:

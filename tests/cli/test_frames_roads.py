@@ -138,10 +138,17 @@ def test_tables_of_selected_frames_are_the_same(options: list[str], monkeypatch:
     assert same_lines(table, KAFKA, *options)
 
 
-def test_numbers_of_a_connection_that_is_recognised_late_are_the_same(tmp_path: Path) -> None:
-    """Its first response is whole, but only the next request shows the protocol, when others have more frames."""
-    capture = DAMAGES["joined_late"](packets(KAFKA), Random(f"{KAFKA.name} joined_late 101"))
-    same_lines(table, write(tmp_path / "joined.pcap", capture))
+@pytest.mark.parametrize(
+    ("damage", "seed"),
+    [
+        ("joined_late", 101),  # the first response is whole, but only the next request shows the protocol
+        ("flipped", 210),  # the version of the first request is not known, so the response shows the protocol
+    ],
+)
+def test_numbers_of_a_connection_that_is_recognised_late_are_the_same(damage: str, seed: int, tmp_path: Path) -> None:
+    """Other connections have frames before the protocol is known."""
+    capture = DAMAGES[damage](packets(KAFKA), Random(f"{KAFKA.name} {damage} {seed}"))
+    same_lines(table, write(tmp_path / "late.pcap", capture))
 
 
 def test_each_frame_of_a_long_capture_has_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

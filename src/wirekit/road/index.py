@@ -225,7 +225,10 @@ def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) 
 
 
 def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
-    """The protocol of a connection, tried again with each piece that arrives, as in ``wirekit.capture.follow``."""
+    """The protocol of a connection, tried again with each piece that arrives, as in ``wirekit.capture.follow``.
+
+    Notes in ``streams.recognised`` with which piece.
+    """
     starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()
     reached = list(starts)
@@ -233,6 +236,7 @@ def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, byt
     count = next_count = next_size = 0
     while more := [side for side in range(2) if reached[side] < stops[side]]:
         side = min(more, key=lambda each: int(streams.ranks[first[each]]))
+        streams.recognised[flow] = streams.ranks[first[side]]
         reached[side] = int(streams.ends[first[side]])
         first[side] += 1
         count += 1

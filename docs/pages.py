@@ -54,6 +54,8 @@ GROUP_HEADS = {
 | `zigzag32`, `zigzag64` | zigzag numbers as LEB128: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka |
 | `sleb32`, `sleb64` | signed LEB128 (two's complement), as in DWARF and WebAssembly |
 | `Varint(32, groups=4)` | at most 4 bytes, as in MQTT |
+| `Varint(32, form="vlq")` | 7 bits a byte, the most significant first, as in MIDI files |
+| `Varint(64, form="quic")`, `"ber"`, `"lenenc"`, `"compact_size"` | the first byte tells the size, as in QUIC, ASN.1, MySQL and Bitcoin |
 
 Each of these numbers may be a length or a count, or have symbols. Flags, bit fields, checksums, and lengths that follow the fields they
 cover need a number of fixed size.
@@ -85,7 +87,7 @@ of Adler and Fletcher. For any other checksum they call its Python function, whi
 GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Numbers": [
         ("int8, int16, int24, …, float32, float64", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le, "x" / float32)', dict(a=-1, b=1, c=2, d=3, x=1.5)),
-        ("Varint", 'Struct("a" / varint32, "b" / zigzag32, "c" / sleb32)', dict(a=300, b=-2, c=-2)),
+        ("Varint", 'Struct(\n    "a" / varint32,\n    "b" / zigzag32,\n    "c" / sleb32,\n    "d" / Varint(64, form="quic"),\n    "e" / String(Varint(32, form="ber")),\n)', dict(a=300, b=-2, c=-2, d=300, e="public")),
         ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
         ("Duration", 'Struct("timeout" / Duration(int32))', dict(timeout=30_000)),
         ("Flag", 'Struct("more" / Flag(int8))', dict(more=True)),

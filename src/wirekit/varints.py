@@ -1,6 +1,7 @@
-"""Integers in groups of 7 bits, the least significant first, in three forms: LEB128, zigzag and signed LEB128.
+"""Integers that tell their own size.
 
-Every byte but the last has its highest bit set. A number may be written in more bytes than it needs.
+LEB128, zigzag, signed LEB128 and VLQ have groups of 7 bits: every byte but the last has its highest bit set. In the
+other forms the first byte tells the size. A number may be written in more bytes than it needs.
 """
 
 from __future__ import annotations
@@ -12,12 +13,25 @@ GROUP = 7
 MORE = 0x80
 SHORT, LONG = -1, -2
 """Instead of the position after a number: the limit cuts it, or it exceeds its maximum of bytes or bits."""
-UNSIGNED, ZIGZAG, SLEB = "varint", "zigzag", "sleb"
+UNSIGNED, ZIGZAG, SLEB, VLQ = "varint", "zigzag", "sleb", "vlq"
+QUIC, BER, LENENC, COMPACT_SIZE = "quic", "ber", "lenenc", "compact_size"
+BY_FIRST_BYTE = {
+    QUIC: ((0x00, 0x3F, 1), (0x40, 0x7F, 2), (0x80, 0xBF, 4), (0xC0, 0xFF, 8)),
+    BER: ((0x00, 0x7F, 1), *((0x80 + more, 0x80 + more, 1 + more) for more in range(1, 9))),
+    LENENC: ((0x00, 0xFA, 1), (0xFC, 0xFC, 3), (0xFD, 0xFD, 4), (0xFE, 0xFE, 9)),
+    COMPACT_SIZE: ((0x00, 0xFC, 1), (0xFD, 0xFD, 3), (0xFE, 0xFE, 5), (0xFF, 0xFF, 9)),
+}
+"""(least first byte, greatest first byte, size of the number in bytes) in the forms whose first byte tells the size.
+
+What the first byte has above the least one are the highest bits of the number.
+"""
+LITTLE = (LENENC, COMPACT_SIZE)
+"""Those whose bytes after the first begin with the least significant one."""
 
 
 @dataclass(frozen=True, slots=True)
 class VarintForm:
-    """The encoding of a variable-length number.
+    """The encoding of a variable-length number in groups of 7 bits, the least significant first.
 
     Attributes:
         kind: ``UNSIGNED``, as in protobuf; ``ZIGZAG``: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka; ``SLEB``: two's
@@ -83,3 +97,78 @@ class VarintForm:
     def _raw(self, number: int) -> int:
         """The number in the groups, as two's complement if negative."""
         return number if self.kind != ZIGZAG else number << 1 if number >= 0 else -(number << 1) - 1
+
+
+class VlqForm(VarintForm):
+    """The encoding of an unsigned number in groups of 7 bits, the most significant first, as in MIDI files.
+
+    >>> form = VlqForm(VLQ, 32, 5)
+    >>> form.write(300).hex(), form.read(bytes.fromhex("822c"), 0, 2)
+    ('822c', (300, 2))
+    """
+
+    __slots__ = ()
+
+    def read(self, data: Sequence[int], start: int, limit: int) -> tuple[int, int]:
+        number = 0
+        for at in range(start, min(start + self.groups, limit)):
+            number = number << GROUP | data[at] & ~MORE
+            if data[at] < MORE:
+                return number, at + 1 if number >> self.bits == 0 else LONG
+        return number, LONG if limit - start >= self.groups else SHORT
+
+    def write(self, number: int, width: int = 1) -> bytes:
+        data = bytearray(VarintForm.write(self, number, width)[::-1])
+        data[0] |= MORE
+        data[-1] &= ~MORE
+        return bytes(data)
+
+
+class FirstByteForm(VarintForm):
+    """The encoding of an unsigned number whose first byte tells its size; ``kind`` is one of ``BY_FIRST_BYTE``.
+
+    >>> form = FirstByteForm(QUIC, 62, 8)
+    >>> form.write(15293).hex(), form.read(bytes.fromhex("7bbd"), 0, 2), form.write(37, 2).hex()
+    ('7bbd', (15293, 2), '4025')
+    """
+
+    __slots__ = ()
+
+    @property
+    def heads(self) -> tuple[tuple[int, int, int], ...]:
+        """See ``BY_FIRST_BYTE``."""
+        return BY_FIRST_BYTE[self.kind]
+
+    @property
+    def little(self) -> bool:
+        """Whether the bytes after the first begin with the least significant one."""
+        return self.kind in LITTLE
+
+    def read(self, data: Sequence[int], start: int, limit: int) -> tuple[int, int]:
+        if start >= limit:
+            return 0, SHORT
+        first = data[start]
+        low, size = next(((low, size) for low, high, size in self.heads if low <= first <= high), (0, 0))
+        end = start + size
+        if end > limit or not size:
+            return 0, SHORT if size else LONG
+        rest = int.from_bytes(bytes(data[start + 1 : end]), "little" if self.little else "big")
+        number = first - low << 8 * (size - 1) | rest
+        return number, end if number >> self.bits == 0 else LONG
+
+    def write(self, number: int, width: int = 1) -> bytes:
+        least = max(width, self.size(number))
+        low, size = next((low, size) for low, _, size in self.heads if size >= least)
+        if self.little and size > 1:
+            return bytes([low]) + number.to_bytes(size - 1, "little")
+        return (number + (low << 8 * (size - 1))).to_bytes(size, "big")
+
+    def size(self, number: int) -> int:
+        sizes = ((size, high - low + 1 << 8 * (size - 1)) for low, high, size in self.heads)
+        return next(size for size, end in sizes if number < end)
+
+
+def varint_form(kind: str, bits: int, groups: int) -> VarintForm:
+    """The form of a kind."""
+    form = FirstByteForm if kind in BY_FIRST_BYTE else VlqForm if kind == VLQ else VarintForm
+    return form(kind, bits, groups)

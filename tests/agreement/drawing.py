@@ -22,11 +22,18 @@ VARINTS = (
     "sleb64",
     "Varint(32, groups=4)",
     "Varint(64, signed=True, groups=3)",
+    "Varint(64, form='vlq')",
+    "Varint(32, form='vlq', groups=4)",
+    "Varint(64, form='quic')",
+    "Varint(32, form='ber')",
+    "Varint(64, form='lenenc')",
+    "Varint(64, form='compact_size')",
 )
 INTEGERS = FIXED + VARINTS
 REALS = ("float64", "float64le", "float32", "float32le", "Integer('>', 'f')")
 PREFIXES = ("uint8", "int8", "int16", "uint16", "int32", "uint32le", "int16le", "int64", "uint64", "int32le")
-PREFIXES += ("uint24", "int24le", "varint32", "zigzag32", "sleb32")
+PREFIXES += ("uint24", "int24le", "varint32", "zigzag32", "sleb32", "Varint(32, form='vlq')", "Varint(64, form='ber')")
+PREFIXES += ("Varint(32, form='quic')", "Varint(32, form='lenenc')")
 WIDE = ("int16", "uint16", "int32", "uint32le", "int32le", "uint32", "int64", "uint64le")
 NAMES = ("a", "b", "c", "d", "size", "kind", "body", "crc", "n", "text", "flags", "rows", "extra_data", "z", "head")
 ODD_NAMES = ("items", "get", "keep", "extra", "from", "class", "x", "S", "p", "value", "content", "compressed", "len")

@@ -77,8 +77,8 @@ def test_a_list_that_stops_early_may_be_in_a_layout_that_is_referred_to() -> Non
 
 
 def test_a_layout_is_shown_as_it_is_declared() -> None:
-    layout = Drawn(1, Drawing(1, "drawn1").layouts())
-    assert show(1).startswith(f"# seed 1\nmain = {layout.texts['main']}\n")
+    layout = Drawn(3, Drawing(3, "drawn3").layouts())
+    assert show(3).startswith(f"# seed 3\nmain = {layout.texts['main']}\n")
     with registered(layout) as key:
         dumped = ir.dump(registry[key].layout)
-    assert dumped in show(1)
+    assert dumped in show(3)

@@ -30,6 +30,7 @@ from wirekit.wire import (
     Struct,
     Switch,
     Symbols,
+    Varint,
     int8,
     int16,
     int24,
@@ -59,6 +60,11 @@ NUMBERS = {
     "g": zigzag64,
     "h": uint64le,
     "i": sleb64,
+    "j": Varint(64, form="vlq"),
+    "k": Varint(64, form="quic"),
+    "l": Varint(32, form="ber"),
+    "m": Varint(64, form="lenenc"),
+    "n": Varint(64, form="compact_size"),
 }
 VALUE = {
     "a": -2,
@@ -70,6 +76,11 @@ VALUE = {
     "g": -(1 << 60),
     "h": (1 << 64) - 1,
     "i": -(1 << 40),
+    "j": (1 << 63) + 5,
+    "k": 151_288_809_941_952_652,
+    "l": 435,
+    "m": (1 << 40) + 3,
+    "n": (1 << 64) - 1,
 }
 SIZES = {"ask": int16, "answer": int32}
 

@@ -55,6 +55,7 @@ from wirekit.wire import (
 )
 
 KINDS = SymbolTable("kind", {1: "ONE", 300: "MANY"})
+AROUND_BYTES = [2**bits + more for bits in (7, 8, 14, 16, 21, 24, 28, 32, 40, 48, 56) for more in (-1, 0)]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,27 @@ KINDS = SymbolTable("kind", {1: "ONE", 300: "MANY"})
         (sleb32, -(2**31), "8080808078"),
         (sleb64, 2**63 - 1, "ffffffffffffffffff00"),
         (sleb64, -(2**63), "8080808080808080807f"),
+        (Varint(32, form="vlq"), 0x80, "8100"),  # these from the Standard MIDI File 1.0, table 1
+        (Varint(32, form="vlq"), 0x1FFFFF, "ffff7f"),
+        (Varint(32, form="vlq", groups=4), 0x0FFFFFFF, "ffffff7f"),
+        (Varint(64, form="vlq"), 2**64 - 1, "81ffffffffffffffff7f"),
+        (Varint(64, form="quic"), 37, "25"),  # these from RFC 9000, A.1
+        (Varint(64, form="quic"), 15293, "7bbd"),
+        (Varint(64, form="quic"), 494_878_333, "9d7f3e7d"),
+        (Varint(64, form="quic"), 151_288_809_941_952_652, "c2197c5eff14e88c"),
+        (Varint(32, form="ber"), 38, "26"),  # these from X.690, 8.1.3
+        (Varint(32, form="ber"), 201, "81c9"),
+        (Varint(32, form="ber"), 435, "8201b3"),
+        (Varint(64, form="ber"), 2**64 - 1, "88" + "ff" * 8),
+        (Varint(64, form="lenenc"), 250, "fa"),  # these from MySQL's page on protocol data types
+        (Varint(64, form="lenenc"), 251, "fcfb00"),
+        (Varint(64, form="lenenc"), 2**16, "fd000001"),
+        (Varint(64, form="lenenc"), 2**24, "fe0000000100000000"),
+        (Varint(64, form="lenenc"), 2**64 - 1, "fe" + "ff" * 8),
+        (Varint(64, form="compact_size"), 252, "fc"),
+        (Varint(64, form="compact_size"), 515, "fd0302"),  # Bitcoin's developer reference, CompactSize
+        (Varint(64, form="compact_size"), 2**16, "fe00000100"),
+        (Varint(64, form="compact_size"), 2**32, "ff0000000001000000"),
         (int24, -2, "fffffe"),
         (int24le, 0x010203, "030201"),
         (int40, -(2**39), "8000000000"),
@@ -129,6 +151,20 @@ def test_columns_refuse_a_number_beyond_the_floats() -> None:
         (sleb32, "8080808077", Wrong),
         (sleb64, "80808080808080808001", Wrong),
         (sleb64, "ffffffffffffffffff7e", Wrong),
+        (Varint(32, form="vlq"), "8080", Short),
+        (Varint(32, form="vlq"), "9080808000", Wrong),
+        (Varint(64, form="vlq"), "8280808080808080808000", Wrong),
+        (Varint(64, form="quic"), "c0000000000000", Short),
+        (Varint(32, form="quic"), "c000000100000000", Wrong),
+        (Varint(64, form="ber"), "80", Wrong),  # the indefinite length
+        (Varint(64, form="ber"), "890000000000000000ff", Wrong),
+        (Varint(32, form="ber"), "850100000000", Wrong),
+        (Varint(32, form="ber"), "8201", Short),
+        (Varint(64, form="lenenc"), "fb", Wrong),  # NULL
+        (Varint(64, form="lenenc"), "ff", Wrong),
+        (Varint(64, form="lenenc"), "fdffff", Short),
+        (Varint(64, form="compact_size"), "ff", Short),
+        (Varint(64, form="compact_size"), "", Short),
         (uint24, "0102", Short),
     ],
 )
@@ -229,6 +265,9 @@ def test_a_length_is_held_against_the_limit_of_a_frame() -> None:
         (lambda: Bits(varint32, "a" / Bit(32), order="lsb"), "must be an integer of fixed size"),
         (lambda: Timestamp(varint64), "a time must be an integer of 64 bits"),
         (lambda: Varint(16), "a varint must have 32 or 64 bits"),
+        (lambda: Varint(32, form="utf8"), "form must be one of leb128, vlq, quic, ber"),
+        (lambda: Varint(32, form="vlq", signed=True), "the form vlq has no sign"),
+        (lambda: Varint(32, form="ber", groups=4), "the form ber has no groups"),
         (lambda: Integer(">", "i", 4), "3, 5, 6 or 7 bytes"),
     ],
 )
@@ -262,6 +301,11 @@ def test_a_layout_that_a_varint_makes_no_sense_in_is_refused(node: Node, text: s
         (zigzag64, [2**63 - 1, -(2**63)]),
         (sleb32, [0, 63, -64, 64, -65, -(2**31), 2**31 - 1]),
         (sleb64, [2**63 - 1, -(2**63), -123456]),
+        (Varint(64, form="vlq"), [0, *AROUND_BYTES, 2**64 - 1]),
+        (Varint(64, form="quic"), [0, 63, 64, 2**14 - 1, 2**14, 2**30 - 1, 2**30, 2**62 - 1]),
+        (Varint(64, form="ber"), [0, *AROUND_BYTES, 2**64 - 1]),
+        (Varint(64, form="lenenc"), [0, 250, 251, 252, 253, 254, 255, *AROUND_BYTES, 2**64 - 1]),
+        (Varint(64, form="compact_size"), [0, 252, 253, 254, 255, *AROUND_BYTES, 2**64 - 1]),
     ],
 )
 def test_columns_build_a_varint_as_records_do(node: Node, numbers: list[int]) -> None:
@@ -275,6 +319,37 @@ def test_columns_refuse_a_number_that_the_varint_has_not() -> None:
         batch = pa.RecordBatch.from_pydict({"n": [1, 2**28]})
         with pytest.raises(Misuse, match=r"row 1: n: expected a number in 0\.\.268435455"):
             wirekit.build_columns(key, batch)
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "number"),
+    [
+        ("vlq", "808005", 5),
+        ("quic", "4025", 37),  # RFC 9000, A.1
+        ("quic", "8000000000", 0),
+        ("ber", "8400000005", 5),
+        ("ber", "8107", 7),
+        ("lenenc", "fe0700000000000000", 7),
+        ("compact_size", "fd0700", 7),
+    ],
+)
+def test_a_number_in_more_bytes_than_it_needs_is_written_as_it_was(form: str, data: str, number: int) -> None:
+    with own(Struct("n" / Varint(64, form=form), "rest" / Bytes(None))) as key:
+        value = agree(key, bytes.fromhex(data), {}).value
+        assert value.n == number
+        assert wirekit.encode(key, value).hex() == data
+        assert wirekit.columns(key, bytes.fromhex(data))["n"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize("form", ["vlq", "quic", "ber", "lenenc", "compact_size"])
+@pytest.mark.parametrize("size", [0, 63, 64, 127, 128, 250, 251, 255, 256, 16_384, 65_535, 65_536])
+def test_lengths_of_every_form_are_written_behind_what_they_cover(form: str, size: int) -> None:
+    length = Varint(32, form=form)
+    inner = Struct("size" / Length(length, "data"), "data" / Bytes(None), "text" / String(length), "last" / uint24)
+    with own(Struct("crc" / Checked(uint32, "crc32", "inside"), "inside" / Sized(length, inner))) as key:
+        data = wirekit.encode(key, {"inside": {"data": b"x" * size, "text": "y" * size, "last": 9}})
+        assert agree(key, data, {}).clean
+        assert wirekit.build_columns(key, wirekit.columns(key, data * 2)) == data * 2
 
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 129, 16_383, 16_384, 16_385])

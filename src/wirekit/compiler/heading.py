@@ -18,6 +18,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.ir import bare, fixed
 from wirekit.errors import Limit, Misuse, WireError, Wrong
+from wirekit.varints import BY_FIRST_BYTE
 from wirekit.wire.references import referred
 
 Ranges = list[tuple[int, int]]
@@ -227,10 +228,13 @@ def _expression(number: ir.Number, allowed: Ranges | None) -> bytes:
 
     Of an unsigned varint, only the form of one byte is compared: a longer form may represent any number.
     """
-    if number.groups:
+    if number.form is not None:
         low, high = allowed[0] if allowed is not None and not number.signed else ANY
-        one = _class(min(max(low, 0), 0x80), min(high, 0x7F)) if low <= min(high, 0x7F) else b"(?!)"
-        return b"(?:%s|[\\x80-\\xff]{1,%d}[\\x00-\\x7f])" % (one, max(number.groups - 1, 1))
+        (_, most, _), *longer = BY_FIRST_BYTE.get(number.form.kind, ((0, 0x7F, 1),))
+        one = _class(max(low, 0), min(high, most)) if low <= min(high, most) else b"(?!)"
+        others = [_class(least, last) + b".{%d}" % (size - 1) for least, last, size in longer]
+        others = others or [b"[\\x80-\\xff]{1,%d}[\\x00-\\x7f]" % max(number.groups - 1, 1)]
+        return b"(?:" + b"|".join([one, *others]) + b")"
     if allowed is None:
         return b".{%d}" % number.size
     choices = []

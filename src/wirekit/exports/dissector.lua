@@ -642,6 +642,35 @@ local function varint(s, most, signed)
   return low, high % 2 ^ 32
 end
 
+local function shifted(low, high, bits, part)
+  local above = 2 ^ (32 - bits)
+  return low % above * 2 ^ bits + part, (high * 2 ^ bits + math.floor(low / above)) % 2 ^ 32
+end
+
+local function vlq(s, most)
+  local low, high, start = 0, 0, s.pos
+  repeat
+    if s.pos - start == most then fail(s, "a varint of more than " .. most .. " bytes") end
+    local byte = take(s, 1):uint()
+    low, high = shifted(low, high, 7, byte % 128)
+  until byte < 128
+  return low, high
+end
+
+local function by_first_byte(s, heads, little)
+  local first = take(s, 1):uint()
+  for _, head in ipairs(heads) do
+    if head[1] <= first and first <= head[2] then
+      local low, high, rest = first - head[1], 0, head[3] > 1 and take(s, head[3] - 1):bytes()
+      for at = 0, head[3] - 2 do
+        low, high = shifted(low, high, 8, rest:get_index(little and head[3] - 2 - at or at))
+      end
+      return low, high
+    end
+  end
+  fail(s, "a first byte that begins no number")
+end
+
 local function varint_value(kind, low, high)
   if kind == "bool" then
     local set = low ~= 0 or high ~= 0
@@ -668,13 +697,24 @@ local protobuf_fixed = {
   sfixed64 = { 8, "le_int64" }, sfixed32 = { 4, "le_int" },
 }
 
-local function varint_number(field, kind, groups)
+local function number_in(field, kind, read)
   return function(s, scope, tree)
     local start = s.pos
-    local shown, value = varint_value(kind, varint(s, groups, kind == "int32" or kind == "int64"))
+    local shown, value = varint_value(kind, read(s))
     if tree then tree:add(field, s.tvb(start, s.pos - start), shown) end
     return value
   end
+end
+
+local function varint_number(field, kind, groups, reversed)
+  return number_in(field, kind, function(s)
+    if reversed then return vlq(s, groups) end
+    return varint(s, groups, kind == "int32" or kind == "int64")
+  end)
+end
+
+local function first_byte_number(field, kind, heads, little)
+  return number_in(field, kind, function(s) return by_first_byte(s, heads, little) end)
 end
 
 local function protobuf_scalar(s, tree, field, start)

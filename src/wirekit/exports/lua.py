@@ -18,7 +18,7 @@ from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes
 from wirekit.registry import Protocol, registry
 from wirekit.values import SymbolTable
-from wirekit.varints import SLEB, UNSIGNED, ZIGZAG
+from wirekit.varints import SLEB, VLQ, ZIGZAG, FirstByteForm
 from wirekit.wire.protobuf import Message
 
 CHECKSUMS = ("crc32", "crc32c")
@@ -229,8 +229,11 @@ class _Writer:
             table = None
         field = self.field(path, name, kind, table=table, base=base)
         if node.form is not None:
-            kind = {UNSIGNED: "uint", ZIGZAG: "sint", SLEB: "int"}[node.form.kind]
-            return f"varint_number({field}, {text(kind + str(bits))}, {node.groups})"
+            kind = {ZIGZAG: "sint", SLEB: "int"}.get(node.form.kind, "uint") + str(bits)
+            if isinstance(node.form, FirstByteForm):
+                heads = ", ".join(f"{{ {low}, {high}, {size} }}" for low, high, size in node.form.heads)
+                return f"first_byte_number({field}, {text(kind)}, {{ {heads} }}, {boolean(node.form.little)})"
+            return f"varint_number({field}, {text(kind)}, {node.groups}, {boolean(node.form.kind == VLQ)})"
         if not node.is_packed:
             return f"odd_number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
         return f"number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"

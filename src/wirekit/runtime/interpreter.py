@@ -266,27 +266,63 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     return pc + TEN + word(code, pc + NINE), end + np.int64(word(code, pc + NINE))
 
 
+@inlined
+def _size_by_first_byte(form: Any, byte: Any) -> Any:
+    """The size of a number by its first byte, 0 if it has none, and its bits in this byte."""
+    size: Any = 1
+    value = byte
+    if form == FOUR:
+        size, value = 1 << np.int64(byte >> SIX), byte & U(0x3F)
+    elif form == FIVE:
+        if byte >= U(0x80):
+            size, value = np.int64(byte) - 0x7F if U(0x80) < byte <= U(0x88) else 0, U(0)
+    elif form == SIX:
+        if byte > U(0xFA):
+            size, value = (0, 3, 4, 9, 0)[byte - U(0xFB)], U(0)
+    elif byte > U(0xFC):
+        size, value = 1 + (2 << np.int64(byte - U(0xFD))), U(0)
+    return size, value
+
+
 @inner
 def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a varint; returns (next place, position)."""
     b, limit = _buffer(t), get(reg, word(code, pc + TWO))
-    groups, bits = np.int64(word(code, pc + THREE)), word(code, pc + FOUR)
+    groups, bits, form = np.int64(word(code, pc + THREE)), word(code, pc + FOUR), word(code, pc + FIVE)
     value, over, shift, part, end = U(0), U(0), U(0), U(0), p
-    while True:
+    while form < FOUR:
         if end - p >= groups:
             return fail(reg, word(code, pc + EIGHT)), p
         if end >= limit:
             return fail(reg, word(code, pc + SEVEN)), p
         byte = U(b[end])
         part = byte & U(0x7F)
-        if shift + SEVEN > bits:
-            over |= part >> (bits - min(shift, bits))
-        value |= part << shift
+        if form == THREE:
+            over |= value >> (bits - SEVEN)
+            value = value << SEVEN | part
+        else:
+            if shift + SEVEN > bits:
+                over |= part >> (bits - min(shift, bits))
+            value |= part << shift
         shift += SEVEN
         end += 1
         if byte < U(0x80):
             break
-    form = word(code, pc + FIVE)
+    if form >= FOUR:
+        if p >= limit:
+            return fail(reg, word(code, pc + SEVEN)), p
+        size, value = _size_by_first_byte(form, U(b[p]))
+        end = p + size
+        if size == 0:
+            return fail(reg, word(code, pc + EIGHT)), p
+        if end > limit:
+            return fail(reg, word(code, pc + SEVEN)), p
+        for at in range(1, size):
+            if form >= SIX:
+                value |= U(b[p + at]) << U(8 * (at - 1))
+            else:
+                value = value << EIGHT | U(b[p + at])
+        over = U(0) if bits == U(64) else value >> bits
     if over != U(0) and form != TWO:
         return fail(reg, word(code, pc + EIGHT)), p
     number = np.int64(value)

@@ -23,7 +23,8 @@ SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "/
 SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))
 DIVIDED, MODULO, AND, OR, XOR, RIGHT = map(U, range(12, 18))
 ALGORITHMS = ("crc32", "crc32c", "internet")
-FORMS = ("varint", "zigzag", "sleb")
+FORMS = ("varint", "zigzag", "sleb", "vlq", "quic", "ber", "lenenc", "compact_size")
+"""The encodings of varints; from ``quic`` on, the first byte tells the size."""
 CRC, TWO_SUMS = U(3), U(4)
 """Checksums with parameters in the words after the step."""
 

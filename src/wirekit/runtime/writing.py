@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
-from wirekit import varints
 from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, uint8_on
 from wirekit.compiler.kernels.reads import copy
 from wirekit.program import steps
@@ -30,7 +29,7 @@ ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRT
 LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
 
-ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
+ZIGZAG, SLEB, VLQ, QUIC, BER, LENENC, COMPACT_SIZE = (op.VARINT * (1 + at) for at in range(1, len(opcodes.FORMS)))
 
 
 @intrinsic
@@ -93,9 +92,47 @@ def _store_fast(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
 _store_number: Any = _store_fast if DIRECT else _store_bytes
 
 
+@inlined
+def _bytes_by_first_byte(how: Any, value: Any) -> Any:
+    """The size of a number whose first byte tells it."""
+    whole = 1  # bytes without the first one's special values
+    while whole < 8 and value >> U(8 * whole) != U(0):
+        whole += 1
+    size = 1 + whole
+    if how == QUIC:
+        size = 1 if value < U(1 << 6) else 2 if value < U(1 << 14) else 4 if value < U(1 << 30) else 8
+    elif value < U(0x80) or (value < U(0xFB) and how == LENENC) or (value < U(0xFD) and how == COMPACT_SIZE):
+        size = 1
+    elif how == LENENC:
+        size = 3 if whole < 3 else 4 if whole == 3 else 9
+    elif how == COMPACT_SIZE:
+        size = 3 if whole < 3 else 5 if whole < 5 else 9
+    return np.int64(size)
+
+
+@inlined
+def _put_by_first_byte(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
+    """Writes a number of ``size`` bytes whose first byte tells the size."""
+    first = value
+    if how == QUIC:
+        first = value >> U(8 * (size - 1)) | U(0 if size == 1 else 0x40 if size == 2 else 0x80 if size == 4 else 0xC0)
+    elif size > 1 and how == BER:
+        first = U(0x7F + size)
+    elif size > 1 and how == LENENC:
+        first = U(0xFC if size == 3 else 0xFD if size == 4 else 0xFE)
+    elif size > 1:
+        first = U(0xFD if size == 3 else 0xFE if size == 5 else 0xFF)
+    out[U(p)] = np.uint8(first)
+    for index in range(1, size):
+        shift = index - 1 if how >= LENENC else size - 1 - index
+        out[U(p + index)] = np.uint8(value >> U(8 * shift) & U(0xFF))
+
+
 @inner
 def _varint_bytes(how: Any, value: Any) -> Any:
     """The size of a number as a varint."""
+    if how >= QUIC:
+        return _bytes_by_first_byte(how, U(value))
     groups = _groups(how, value)
     if how == SLEB:
         groups = U(value ^ (value >> np.int64(63))) << ONE  # with a bit for the sign
@@ -115,12 +152,16 @@ def _groups(how: Any, value: Any) -> Any:
 @inner
 def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
     """Writes a varint of ``size`` bytes."""
+    if how >= QUIC:
+        _put_by_first_byte(out, p, how, U(value), size)
+        return
     groups, sign = _groups(how, value), U(0)
     if how == SLEB and value < 0:
         sign = U(0x7F) << U(57)
     for index in range(size):
-        more = U(0x80) if index < size - 1 else U(0)
-        out[U(p + index)] = np.uint8(groups & U(0x7F) | more)
+        place = size - 1 - index if how == VLQ else index
+        more = U(0x80) if place < size - 1 else U(0)
+        out[U(p + place)] = np.uint8(groups & U(0x7F) | more)
         groups = groups >> U(7) | sign
 
 

@@ -14,7 +14,7 @@ from wirekit.compiler.values import evaluated, look_up
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.nodes import BOMB_CODECS, without_name, wrong_sizes
+from wirekit.strategies.nodes import BOMB_CODECS, kinds_of, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs
 from wirekit.wire.stream import Scope, join_path
@@ -112,7 +112,7 @@ class Damage:
                 if not isinstance(value, bytes | str):
                     yield from self._visit(inner, value, steps, scope)
             case ir.Number(groups=groups):
-                if groups:
+                if "endless varint" in kinds_of(node):
                     yield "endless varint", join_path(list(steps)), lambda: self._endless(steps, groups)
             case ir.Named(table=table, number=number, closed=closed):
                 unknown = without_name(table, number.low, number.high)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from wirekit.compiler import ir
 from wirekit.values import SymbolTable
+from wirekit.varints import FirstByteForm, VarintForm
 
 SIZES = ("too small", "too large", "negative", "huge")
 
@@ -75,8 +76,8 @@ def kinds_of(node: ir.Node) -> set[str]:
                 if field.table is not None and without_name(field.table, 0, field.most) is not None:
                     names.add("unknown symbol")
             return names
-        case ir.Number(groups=groups):
-            return {"endless varint"} if groups else set()
+        case ir.Number(form=VarintForm() as form):
+            return set() if isinstance(form, FirstByteForm) else {"endless varint"}
         case ir.Constant():
             return {"constant"}
         case ir.Protobuf():

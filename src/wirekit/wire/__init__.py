@@ -12,7 +12,7 @@ Numbers
     float32, float64                        also float32le, float64le
     varint32, varint64                      a variable number of bytes
     zigzag32, zigzag64, sleb32, sleb64      the same, signed in two ways
-    Integer, Varint                         other widths, orders and limits
+    Integer, Varint                         other widths, orders and limits; lengths of ASN.1, MySQL, QUIC, Bitcoin
     Timestamp, Duration                     an integer that counts time since the epoch, or a span of time
     Flag, Symbols                           an integer as a boolean, or with a name for each value
     Bits, Bit                               named bit fields in one integer

@@ -10,7 +10,7 @@ import construct
 
 from wirekit.errors import Misfit, Misuse, first_of
 from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
-from wirekit.varints import LONG, SHORT, SLEB, UNSIGNED, ZIGZAG, VarintForm
+from wirekit.varints import BY_FIRST_BYTE, LONG, QUIC, SHORT, SLEB, UNSIGNED, VLQ, ZIGZAG, VarintForm, varint_form
 from wirekit.wire.arguments import at_least, one_of
 from wirekit.wire.dollar_entries import refuse_unknown
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
@@ -19,6 +19,7 @@ from wirekit.wire.stream import Reader, Scope, Writer
 UNITS = ("s", "ms", "us", "ns")
 UNPACKED = "iI"
 """Codes of integers of 3, 5, 6 and 7 bytes, for which struct has no letter: with sign and without."""
+LEB128 = "leb128"
 
 
 class Integer(construct.FormatField, Node):
@@ -161,34 +162,51 @@ float32le, float64le = Integer("<", "f"), Integer("<", "d")
 
 
 class Varint(Integer):
-    """An integer in groups of 7 bits, the least significant first, with the highest bit set if more follow.
+    """An integer that tells its own size.
 
-    An unsigned varint is LEB128, as in protobuf and MQTT. A signed one is zigzag, as in Kafka (0, -1, 1, -2 are written
-    as 0, 1, 2, 3), or signed LEB128 in two's complement, as in DWARF and WebAssembly (-2 is ``7e``). A varint with more
-    bytes than necessary is accepted, and ``$width`` stores the number of bytes; by default it is built in the fewest
-    bytes. It may be a length or count prefix, also as the integer of a ``Length`` before the fields that it covers.
+    By default, it has groups of 7 bits, the least significant first, with the highest bit set if more follow. Unsigned,
+    this is LEB128, as in protobuf and MQTT. A signed one is zigzag, as in Kafka (0, -1, 1, -2 are written as 0, 1, 2,
+    3), or signed LEB128 in two's complement, as in DWARF and WebAssembly (-2 is ``7e``). In other unsigned forms the
+    most significant group comes first, or the first byte tells the size. A varint with more bytes than necessary is
+    accepted, and ``$width`` stores the number of bytes; by default it is built in the fewest bytes. It may be a length
+    or count prefix, also as the integer of a ``Length`` before the fields that it covers.
 
     Args:
-        bits: 32 or 64: the size of the largest number.
+        bits: 32 or 64: the size of the largest number; a QUIC integer has 62 at most.
         signed: whether it has a sign.
         zigzag: how the sign is written; False for two's complement.
-        groups: the most bytes it may take; by default as many as ``bits`` needs.
+        groups: the most bytes it may take, if it has groups; by default as many as ``bits`` needs.
+        form: ``leb128``; ``vlq``: the most significant group first, as in MIDI files; ``quic``: RFC 9000, section 16;
+            ``ber``: a definite length of ASN.1 (X.690, 8.1.3); ``lenenc``: a length-encoded integer of MySQL;
+            ``compact_size``: that of Bitcoin.
 
     >>> from wirekit.wire import Struct, varint32
     >>> Struct("number" / varint32).members[0][1].pack(300).hex()
     'ac02'
+    >>> Varint(64, form="ber").pack(300).hex()
+    '82012c'
     """
 
-    def __init__(self, bits: int, *, signed: bool = False, zigzag: bool = True, groups: int | None = None) -> None:
+    def __init__(
+        self, bits: int, *, signed: bool = False, zigzag: bool = True, groups: int | None = None, form: str = LEB128
+    ) -> None:
         if bits not in (32, 64):
             raise Misuse(f"a varint must have 32 or 64 bits, not {bits}")
         if groups is not None and not 1 <= groups <= 10:
             raise Misuse(f"a varint must have 1 to 10 bytes, not {groups}")
+        one_of("Varint", "form", form, (LEB128, VLQ, *BY_FIRST_BYTE))
+        if form != LEB128 and signed:
+            raise Misuse(f"a varint of the form {form} has no sign")
+        if form in BY_FIRST_BYTE and groups is not None:
+            raise Misuse(f"a varint of the form {form} has no groups")
         super().__init__("<", {32: "l", 64: "q"}[bits] if signed else {32: "L", 64: "Q"}[bits])
-        groups = -(-bits // 7) if groups is None else groups
-        self.form: VarintForm = VarintForm(
-            (ZIGZAG if zigzag else SLEB) if signed else UNSIGNED, min(bits, 7 * groups), groups
-        )
+        kind = form if form != LEB128 else (ZIGZAG if zigzag else SLEB) if signed else UNSIGNED
+        if form in BY_FIRST_BYTE:
+            groups, bits = max(size for *_, size in BY_FIRST_BYTE[form]), min(bits, 62 if form == QUIC else bits)
+        else:
+            groups = -(-bits // 7) if groups is None else groups
+            bits = min(bits, 7 * groups)
+        self.form: VarintForm = varint_form(kind, bits, groups)
         self.low = -(1 << self.form.bits - 1) if signed else 0
         self.high = (1 << self.form.bits - int(signed)) - 1
 
@@ -215,8 +233,8 @@ class Varint(Integer):
         return self.form.write(value, width or 1)
 
     def __repr__(self) -> str:
-        groups = "" if self.form.groups == -(-8 * self.length // 7) else f" of at most {self.form.groups} bytes"
-        return f"{self.form.kind}{8 * self.length}{groups}"
+        limited = self.form.kind not in BY_FIRST_BYTE and self.form.groups != -(-8 * self.length // 7)
+        return f"{self.form.kind}{8 * self.length}{f' of at most {self.form.groups} bytes' if limited else ''}"
 
 
 varint32, varint64 = Varint(32), Varint(64)

@@ -52,7 +52,7 @@ from wirekit.wire import (
     uint32,
     varint32,
 )
-from wirekit.wire.describe import type_of
+from wirekit.wire.describe import describe, type_of
 
 COLOURS = SymbolTable("colour", {0: "RED", 2: ("BLUE", "like the sky")})
 Layouter = Callable[[Node], str]
@@ -564,3 +564,11 @@ def test_context_that_was_not_given_is_named(key: Layouter, node: Node, reason: 
     for engine in ("reference", "rows"):
         error = wirekit.decode(b"\1\2", layout, engine=engine).error
         assert re.search(rf"a: {reason} \(the context version was not given\), at byte 1", str(error))
+
+
+def test_a_layout_names_the_symbols_that_select_a_case() -> None:
+    kind = Symbols(int8, SymbolTable("kind", {1: "ONE", 2: "TWO", 3: "THREE"}))
+    cases = {1: Bytes(1), 3: int8, 9: int8}
+    node = Struct("kind" / kind, "inner" / If(this.kind > 0, Switch(this.kind, cases, int16)))
+    lines = [(line.name, line.note) for line in describe(node)]
+    assert lines[2:] == [("1:", "ONE"), ("3, 9:", "THREE"), ("default:", "")]

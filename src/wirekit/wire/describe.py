@@ -82,7 +82,7 @@ def _lines(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
                 depth, name, type_of(member), node.docs_of.get(name) or "", presence(member), _table(member), member
             )
             yield _noted(line, node, [name])
-            for line in _inside(member, depth + 1, described):
+            for line in _inside(member, depth + 1, described, node):
                 yield _noted(line, node, [name, line.name]) if line.depth == depth + 1 else line
     else:
         yield from _inside(node, depth, described)
@@ -94,7 +94,8 @@ def _noted(line: FieldLine, node: Struct, names: list[str]) -> FieldLine:
     return replace(line, note="; ".join(filter(None, [line.note, *refused]))) if refused else line
 
 
-def _inside(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
+def _inside(node: Node, depth: int, described: set[int], around: Struct | None = None) -> Iterator[FieldLine]:
+    """The lines of what is in a node; ``around`` is the structure of which it is a field."""
     if isinstance(node, Struct):
         if id(node) in described:
             yield FieldLine(depth, "…", f"{type_of(node)} as above")
@@ -110,8 +111,8 @@ def _inside(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
             table = "" if bit.table is None else ": " + ", ".join(str(symbol) for symbol in bit.table)
             yield FieldLine(depth, name, place + table, node.docs_of.get(name) or "")
     elif isinstance(node, Switch):
-        for values, case in _cases(node):
-            yield FieldLine(depth, f"{values}:", type_of(case))
+        for values, names, case in _cases(node, around):
+            yield FieldLine(depth, f"{values}:", type_of(case), names)
             yield from _inside(case, depth + 1, described)
     elif isinstance(node, Compressed):
         yield FieldLine(depth, "content:", type_of(node.content))
@@ -120,15 +121,21 @@ def _inside(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
         yield from _protobuf(node.message, depth, node.derived)
     elif not isinstance(node, Ref):
         for _, part in node.parts():
-            yield from _inside(part, depth, described)
+            yield from _inside(part, depth, described, around)
 
 
-def _cases(node: Switch) -> list[tuple[str, Node]]:
-    """The cases in order; cases that share a layout are on one line."""
+def _cases(node: Switch, around: Struct | None) -> list[tuple[str, str, Node]]:
+    """(values, their symbols, layout) of the cases in order; those that share a layout together."""
+    on = _expressions(node.on)
+    table = next((_table(member) for name, member in around.members if name == on), None) if around else None
+    symbol_by_text = {str(int(each)): each.symbol for each in table or () if each.symbol}
     shared: dict[int, tuple[list[str], Node]] = {}
     for value, case in node.parts():
         shared.setdefault(id(case), ([], case))[0].append(value)
-    return [(", ".join(values), case) for values, case in shared.values()]
+    return [
+        (", ".join(values), ", ".join(symbol_by_text[each] for each in values if each in symbol_by_text), case)
+        for values, case in shared.values()
+    ]
 
 
 def _protobuf(message: Any, depth: int, derived: Mapping[str, DerivedFrom]) -> Iterator[FieldLine]:

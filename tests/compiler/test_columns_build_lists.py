@@ -450,3 +450,26 @@ def test_elements_shorter_than_the_bytes_that_end_their_list_are_left_to_encode(
         batch = wirekit.columns(key, wirekit.encode(key, {"n": 1, "items": [5]}))
         with pytest.raises(wirekit.Misuse, match=r"elements may be shorter than 0102, .*; build it with"):
             wirekit.build_columns(key, batch)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_default_is_the_length_of_a_later_byte_string(more: int) -> None:
+    node = Struct(
+        "n" / Default(uint8, len_(this.data) + more if more else len_(this.data)),
+        "k" / int8,
+        "data" / Bytes(this.n - more),
+        "k_again" / Default(uint8, len_(this.data)),
+    )
+    rows = [{"k": 1, "data": b"abc"}, {"k": 2, "data": b""}]
+    with own(node) as key:
+        batch = pa.RecordBatch.from_pylist(rows)
+        data = b"".join(wirekit.encode(key, row) for row in rows)
+        assert wirekit.build_columns(key, batch) == data
+        assert wirekit.build_columns(key, wirekit.columns(key, data)) == data
+
+
+def test_the_length_of_a_text_is_not_the_number_of_its_bytes() -> None:
+    with own(Struct("text" / String(uint8), "n" / Default(uint8, len_(this.text)))) as key:
+        assert wirekit.encode(key, {"text": "é"}) == b"\2\xc3\xa9\1"
+        with pytest.raises(Misuse, match=r"n is an expression, len\(text\), that columns cannot compute"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"text": ["é"]}))

@@ -163,7 +163,7 @@ class _Writer(Messages):
                 self.reserve(state, index)
                 inner.fields[member.name] = Value(unfit="a number that is computed from later fields")
             else:
-                self.counts_ahead(node, index, state.path, inner)
+                self.lengths_ahead(node, index, state.path, inner)
                 inner.fields[member.name] = self.node(member.node, name, inner)
             if self.loose:  # the work after a part is deferred, and done if the record reaches it
                 mark = self.flag()

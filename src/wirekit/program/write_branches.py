@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Field, LengthOf
+from wirekit.compiler.expressions import Field, LengthOf, operands_of
 from wirekit.program.branches import maybe
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.facts import is_wide
+from wirekit.program.facts import column_of, is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Test
@@ -406,17 +406,26 @@ class Branches(Fields):
         end, _ = self.range_of(group, begin)
         return self.let("-", end, begin)
 
-    def counts_ahead(self, node: ir.Structure, at: int, path: str, scope: Scope) -> None:
-        """The number of elements of a list, if an earlier member has it by default."""
+    def lengths_ahead(self, node: ir.Structure, at: int, path: str, scope: Scope) -> None:
+        """The lengths of later lists and byte strings that are in the default of a member."""
         member = node.members[at].node
-        default = member.default if isinstance(member, ir.Optional) else None
-        if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
-            return
-        for later in node.members[at + 1 :]:
-            group = self.group(ir.inner_path(path, later.name))
-            if (later.name,) == default.of.names and isinstance(later.node, ir.Several) and group is not None:
+        names = set()
+        for tree in operands_of(member.default) if isinstance(member, ir.Optional) else ():
+            if isinstance(tree, LengthOf) and isinstance(tree.of, Field) and not tree.of.up:
+                names.add(tree.of.names)
+        for later in node.members[at + 1 :] if names else ():
+            inner = ir.inner_path(path, later.name)
+            group = self.group(inner)
+            if (later.name,) not in names:
+                continue
+            if isinstance(later.node, ir.Several) and group is not None:
                 self.reading(self.own[group.number])
                 scope.fields[later.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)
+            elif isinstance(later.node, ir.Blob) and later.node.null is None and not later.node.text:
+                step = self.bytes(self.column(inner, column_of(later.node)))
+                step.copy = False
+                self.add_step(step)
+                scope.fields[later.name] = Value(unfit="a byte string", length=step.length, high=LONGEST)
 
     def counted(self, node: ir.Several, path: str, count: int, present: int | None, scope: Scope) -> None:
         """Writes the number of elements, or compares it with the layout."""

@@ -257,7 +257,8 @@ class Fields(Choices):
         if not node.explained:
             self.add_step(Let(EXTRA, "+", EXTRA, length))
         present = () if node.null is None else (column,)
-        return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=present)
+        measured = None if column.kind == "text" else length  # the length of a text is the number of its characters
+        return Value(length, 0, LONGEST, length=measured, unfit="a byte string", present=present)
 
     def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""
@@ -301,7 +302,7 @@ class Fields(Choices):
         self.add_step(steps.OneLine(column, step.start, step.length, self.refusal(path, text), node.lines, node.end))
         self.add_step(steps.CopyBytes(column, step.start, step.length))
         self.add_step(steps.Text(node.end))
-        return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")
+        return Value(unfit="a text")
 
 
 def _is_other(name: str, path: str) -> bool:

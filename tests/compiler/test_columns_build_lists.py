@@ -35,7 +35,10 @@ from wirekit.wire import (
     String,
     Struct,
     Switch,
+    float32,
+    float64,
     int8,
+    int16,
     int32,
     len_,
     rest,
@@ -473,3 +476,35 @@ def test_the_length_of_a_text_is_not_the_number_of_its_bytes() -> None:
         assert wirekit.encode(key, {"text": "é"}) == b"\2\xc3\xa9\1"
         with pytest.raises(Misuse, match=r"n is an expression, len\(text\), that columns cannot compute"):
             wirekit.build_columns(key, pa.RecordBatch.from_pydict({"text": ["é"]}))
+
+
+@pytest.mark.parametrize(
+    ("field", "default"),
+    [
+        (float64, 1),
+        (float32, 2.5),
+        (String(uint8), "é"),
+        (String(uint8, encoding="latin-1"), "é"),
+        (Bytes(int16, null=-1), b"ab"),
+        (Bytes(2), b"ab"),
+        (Bytes(this.n), b"ab"),
+    ],
+)
+def test_a_missing_column_has_the_default_of_its_field(field: Any, default: Any) -> None:
+    inner = Struct("n" / int8, "x" / Default(field, default), "y" / int8)
+    rows = [{"n": 2, "y": 1}, {"n": 2, "y": 2}]
+    nested = Struct("list" / Array(int8, inner), "end" / int8)
+    for node, values in ((inner, rows), (nested, [{"list": [], "end": 3}, {"list": rows, "end": 4}])):
+        with own(node) as key:
+            data = b"".join(wirekit.encode(key, value) for value in values)
+            batch = wirekit.columns(key, data)
+            missing = [name for name in batch.schema.names if name.split(".")[-1] == "x" or ".x." in f".{name}."]
+            assert missing
+            assert wirekit.build_columns(key, batch.drop_columns(missing)) == data
+            assert wirekit.build_columns(key, batch) == data
+
+
+def test_a_default_must_have_the_size_that_the_layout_requires() -> None:
+    text = "row 1: x: the size of its default differs from the one the layout requires"
+    with own(Struct("n" / int8, "x" / Default(Bytes(this.n), b"ab"))) as key, pytest.raises(Misuse, match=text):
+        wirekit.build_columns(key, pa.RecordBatch.from_pydict({"n": [2, 3]}))

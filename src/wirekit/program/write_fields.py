@@ -6,7 +6,7 @@ Their columns are those that the read program of the same layout fills.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -142,10 +142,16 @@ class Fields(Choices):
         return to
 
     def visit_Optional(self, node: ir.Optional, path: str, scope: Scope) -> Value:
-        return self.node(node.node, path, scope, self.default(node, scope, path))
+        default = self.default(node, scope, path)
+        if isinstance(node.node, ir.Blob) and isinstance(default, str | bytes):
+            return self.optional_bytes(node.node, default, path, scope)
+        return self.node(node.node, path, scope, default)
 
     def visit_Number(self, node: ir.Number, path: str, scope: Scope, default: Any) -> Value:
         column = self.column(path, column_of(node))
+        if node.real and isinstance(default, Value):
+            raise unfit(self.key, path, node, "its default is computed")
+        default = float(default) if node.real and default is not None else default
         return value_of(node, self.take(column, default, number=node, **self.narrower(column, node)))
 
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope, default: Any) -> Value:
@@ -259,6 +265,29 @@ class Fields(Choices):
         present = () if node.null is None else (column,)
         measured = None if column.kind == "text" else length  # the length of a text is the number of its characters
         return Value(length, 0, LONGEST, length=measured, unfit="a byte string", present=present)
+
+    def optional_bytes(self, node: ir.Blob, default: str | bytes, path: str, scope: Scope) -> Value:
+        """Writes bytes or text, or the default if the column is missing."""
+        data = default if isinstance(default, bytes) else default.encode(errors="surrogateescape")
+        if node.coding is not None:
+            data = node.coding.encode(default)
+        column, length, present = self.column(path, column_of(node)), self.register(), self.register()
+        with self.block() as given:
+            value = self.visit_Blob(node, path, scope)
+            self.add_step(Let(length, "=", self.operand(value.place)))
+            self.add_step(Let(present, "=", self.has_value(column)))
+        with self.block() as missing:
+            self.add_step(Let(length, "=", self.constant(len(data))))
+            self.add_step(Let(present, "=", self.constant(1)))
+            if isinstance(node.length, ir.Number):
+                self.add_step(steps.Store(node.length, length))
+            elif node.length is not None:
+                differs = self.let("!=", length, self.amount(node.length, scope, path)[0])
+                self.fail("!=", differs, 0, path, "the size of its default differs from the one the layout requires")
+            self.add_step(steps.Text(data))
+        self.add_step(Test("!=", self.has_value(column, in_batch=True), self.constant(0), given, missing))
+        measured = None if value.length is None else length
+        return replace(value, place=length, length=measured, present=(present,) if value.present else ())
 
     def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""

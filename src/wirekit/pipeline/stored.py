@@ -47,7 +47,7 @@ def parts_of(each: Input, walks: Walks | None = None) -> list[Part]:
     """
     name, _, layout = each.kind.partition(".")
     walk = registry.protocol(name).walk(layout)
-    if walk is None or not _bymessage_batches(name, layout):
+    if walk is None or not _in_columns(name, layout):
         return []
     stretches = range(-(-each.size // stored.STRETCH) - 1)
     walked_stretches = [None] * len(stretches) if walks is None else walks(stretches)
@@ -121,7 +121,7 @@ def stored_batches(
     yield from collected.flush()
 
 
-def _bymessage_batches(protocol: str, layout: str) -> bool:
+def _in_columns(protocol: str, layout: str) -> bool:
     """Whether files of a layout are read in columns."""
     return layout in registry.protocol(protocol).stored_columns and find_spec("numba") is not None
 
@@ -129,7 +129,7 @@ def _bymessage_batches(protocol: str, layout: str) -> bool:
 def _pieces(each: Input, table: Table | None, part: Part | None) -> Iterator[Piece]:
     """The pieces of a file; pieces in columns have the columns that a table needs, or all without a table."""
     name, _, layout = each.kind.partition(".")
-    columns = _bymessage_batches(name, layout)
+    columns = _in_columns(name, layout)
     more: tuple[Any, ...] = ()
     if columns and table is not None:
         names = {CALLED.get(name, name) for name in table.names}

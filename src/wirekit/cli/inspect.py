@@ -36,7 +36,7 @@ from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
-from wirekit.cli.rules import Judge, check_captures, list_rules
+from wirekit.cli.rules import RuleChecks, check_captures, list_rules
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import WhereFrames
 from wirekit.errors import Misuse, WireError, plural
@@ -199,7 +199,7 @@ def _count(
 ) -> Overview:
     """Counts the matching items of a capture, and the connections that have any.
 
-    The tables contain neither frame numbers nor broken rules. Objects count these, unless the capture is large and no
+    The tables contain neither frame numbers nor violations. Objects count these, unless the capture is large and no
     option needs objects.
     """
     selecting = selection.active
@@ -227,7 +227,7 @@ def _count(
             return overview
     count = summary.file(name)
     fitting: set[int] = set()
-    judge = Judge() if whole and not selecting else None
+    checks = RuleChecks() if whole and not selecting else None
     where = None if selection.where is None else WhereFrames(selection.where)
     rows = CallRows(overview)
     described = selecting or collected is not None
@@ -243,8 +243,8 @@ def _count(
         count.count(each.link, each.item)
         if collected is not None:
             collected.take(each)
-        if judge is not None:
-            overview.broken(each.link.protocol, judge.take(each.link, each.item))
+        if checks is not None:
+            overview.violations(each.link.protocol, checks.take(each.link, each.item))
     if selecting and not fitting and not count.unread:
         say(f"{name}: no frame matches; {names.text()}")
     if collected is not None:
@@ -253,12 +253,12 @@ def _count(
 
 
 def _add_details(files: Sequence[Input], choice: Choice, overview: Overview, *, rules: bool) -> None:
-    """Counts facts that the tables do not have: the numbers of frames, and the broken rules if ``rules``."""
-    judge = Judge()
+    """Counts facts that the tables do not have: the numbers of frames, and violations if ``rules``."""
+    checks = RuleChecks()
     for each in numbered(follow(by_time(_segments(files, FileSummary())), choice), describe=False):
         overview.number(each)
         if rules:
-            overview.broken(each.link.protocol, judge.take(each.link, each.item))
+            overview.violations(each.link.protocol, checks.take(each.link, each.item))
 
 
 def _segments(files: Sequence[Input], count: FileSummary) -> Iterator[Segment]:

@@ -81,7 +81,7 @@ class Overview:
 
     Args:
         file: the capture, as it was named; ids of connections depend on it.
-        large: whether the numbers of frames and the broken rules, which no table has, are left out.
+        large: whether the numbers of frames and the violations of rules, which no table has, are left out.
         selecting: whether only some frames are counted; rules are not checked then.
     """
 
@@ -157,7 +157,7 @@ class Overview:
                 if other == call_id and row["frame"] is None:
                     row["frame"] = each.frame
 
-    def broken(self, protocol: str, violations: Iterable[Violation]) -> None:
+    def violations(self, protocol: str, violations: Iterable[Violation]) -> None:
         """Counts the violations of rules by a conversation."""
         for each in violations:
             self._violations[protocol, each.rule.name, each.rule.severity] += 1

@@ -45,11 +45,11 @@ def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
     """Prints the violations in captures; returns 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     severities: Counter[str] = Counter()
-    judged: Counter[str] = Counter()
+    checked: Counter[str] = Counter()
     status = 0
     for parts in captures:
         followed = FollowedCapture(parts, choice)
-        for link, violation in _violations(followed, judged):
+        for link, violation in _violations(followed, checked):
             severities[violation.rule.severity] += 1
             if show is None:
                 print_json(_line(followed.path, link, violation))
@@ -57,32 +57,32 @@ def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
                 show.violation(followed.path, link, violation)
         status |= followed.status
     if show is not None:
-        show.end(severities, checked=bool(judged))
+        show.end(severities, checked=bool(checked))
     return 1 if severities else status
 
 
-def _violations(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Violation]]:
+def _violations(followed: FollowedCapture, checked: Counter[str]) -> Iterator[tuple[Link, Violation]]:
     """Checks each connection of a capture, and counts the frames."""
-    judge = Judge()
+    checks = RuleChecks()
     for link, item in followed:
-        for violation in judge.take(link, item):
+        for violation in checks.take(link, item):
             yield link, violation
-    judged.update(judge.judged)
-    for why, size in judge.unjudged.items():
+    checked.update(checks.checked)
+    for why, size in checks.unchecked.items():
         say(f"{followed.path}: {plural(size, 'byte')} {why}")
 
 
-class Judge:
+class RuleChecks:
     """Checks the connections of a capture; the connections of one client host share some facts.
 
     Attributes:
-        judged: number of checked frames by protocol.
-        unjudged: number of bytes that could not be checked, by reason.
+        checked: number of checked frames by protocol.
+        unchecked: number of bytes that could not be checked, by reason.
     """
 
     def __init__(self) -> None:
-        self.judged: Counter[str] = Counter()
-        self.unjudged: Counter[str] = Counter()
+        self.checked: Counter[str] = Counter()
+        self.unchecked: Counter[str] = Counter()
         self._checkers: dict[str, Checker | None] = {}
         self._clients: dict[str, Facts] = {}
 
@@ -97,17 +97,17 @@ class Judge:
             self._checkers[key] = _checker(link, self._clients)
         checker = self._checkers[key]
         if isinstance(item, Missing):
-            self.unjudged[f"are missing; {NOT_CHECKED}"] += item.length
+            self.unchecked[f"are missing; {NOT_CHECKED}"] += item.length
             if checker is not None:
                 checker.lose(item.side)
         elif checker is None:
-            self.unjudged["are of no protocol that has rules"] += len(item.data)
+            self.unchecked["are of no protocol that has rules"] += len(item.data)
         else:
             checker.take(item)
             if isinstance(item, Frame):
-                self.judged[link.protocol] += 1
+                self.checked[link.protocol] += 1
             if not isinstance(item, Frame) or failure(item) is not None:
-                self.unjudged[f"could not be decoded; {NOT_CHECKED}"] += len(item.data)
+                self.unchecked[f"could not be decoded; {NOT_CHECKED}"] += len(item.data)
         return ()
 
 

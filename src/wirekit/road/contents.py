@@ -292,8 +292,8 @@ class _Reader:
         else:
             for row in np.flatnonzero(gaps).tolist():
                 good[rows[row]] &= self._explained(int(members[rows[row]]), key, batch, context)
-        for row in np.flatnonzero(states == DOUBTFUL).tolist() if plan.judged and not headed else ():
-            failed = self._failed(int(members[row]), key, plan.judged, context)
+        for row in np.flatnonzero(states == DOUBTFUL).tolist() if plan.message_checks and not headed else ():
+            failed = self._failed(int(members[row]), key, plan.message_checks, context)
             if failed:
                 contents.checks[int(members[row])] = failed
                 good[row] = True
@@ -337,13 +337,13 @@ class _Reader:
         data: bytes = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
         return data
 
-    def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
+    def _failed(self, frame: int, key: str, message_checks: frozenset[str], context: dict[str, Any]) -> list[Check]:
         """The failed checks of a frame; empty if anything else in it is unusual as well."""
         if self.index.connection[frame] in self.begun.flows[self.begun.unheard.any(axis=1)]:
             return []
         decoded = self._decoded(frame, key, context)
         failed = [check for check in decoded.checks if check.status == "bad"]
-        usual = decoded.error is None and not decoded.gaps and all(check.path in judged for check in failed)
+        usual = decoded.error is None and not decoded.gaps and all(check.path in message_checks for check in failed)
         return failed if usual else []
 
     def _bound(self, frames: Frames, path: str) -> None:

@@ -102,7 +102,7 @@ class Plan:
         return bool(self._names)
 
     @property
-    def judged(self) -> frozenset[str]:
+    def message_checks(self) -> frozenset[str]:
         """Paths of checks whose verdicts the messages contain; a frame in which only these fail is evaluated here."""
         messages = self._messages
         paths = () if messages is None or not messages.batches else messages.fields

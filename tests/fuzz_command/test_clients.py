@@ -16,7 +16,7 @@ from wirekit.conversation import Conversation, Frame
 from wirekit.errors import Misuse
 from wirekit.fuzz.clients import ClientTarget
 from wirekit.fuzz.plays import PIECES, PLAYS, Play, Plays
-from wirekit.fuzz.serving import ScriptedServer
+from wirekit.fuzz.scripted_server import ScriptedServer
 from wirekit.fuzz.targets import Bounds
 
 KEY = "kafka.response"

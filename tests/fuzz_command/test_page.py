@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.fuzz_command.test_command_line import fuzz
 from tests.fuzz_command.test_scripted_clients import play
-from wirekit.fuzz.serving import ScriptedServer
+from wirekit.fuzz.scripted_server import ScriptedServer
 
 PAGE = (FIXTURES.parent / "docs" / "fuzzing.md").read_text(encoding="utf-8")
 LINES = re.findall(r"^wirekit fuzz (.+)$", PAGE, re.M)

@@ -12,9 +12,9 @@ from tests.fuzz_command.test_command_line import fuzz
 from tests.fuzz_command.test_network import Serve, server
 from tests.own import declared
 from wirekit.conversation import Conversation, Frame, Quarantined
-from wirekit.fuzz.asking import REQUESTS, ConversationTarget
 from wirekit.fuzz.plays import QUESTIONS, Play, Plays
-from wirekit.fuzz.serving import ScriptedServer
+from wirekit.fuzz.scripted_client import REQUESTS, ConversationTarget
+from wirekit.fuzz.scripted_server import ScriptedServer
 from wirekit.fuzz.targets import Bounds, Outcome
 from wirekit.registry import Layout, Protocol
 from wirekit.wire import Length, Struct, uint8

@@ -16,7 +16,7 @@ from wirekit.fuzz.cases import Case
 from wirekit.fuzz.corpus import Corpus
 from wirekit.fuzz.plays import HARMLESS, Play, Plays
 from wirekit.fuzz.running import Fuzzer, Options
-from wirekit.fuzz.serving import Answer, ScriptedServer
+from wirekit.fuzz.scripted_server import Answer, ScriptedServer
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of, ran
 
 PEERS: dict[str, tuple[str, str, Answer]] = {

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
-from wirekit.pipeline import parallel, reports, serial
+from wirekit.pipeline import parallel, serial, task_progress
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.parallel import LEAD, Task, balanced, dominating
@@ -282,20 +282,20 @@ def test_progress_moves_within_a_task(
 
 
 def test_reports_of_tasks_are_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "SECONDS", 0)
-    assert reports.reported(str(tmp_path), "reading") == 0
-    first, second = (reports.report(str(tmp_path), "reading", number) for number in (1, 2))
+    monkeypatch.setattr(task_progress, "SECONDS", 0)
+    assert task_progress.reported(str(tmp_path), "reading") == 0
+    first, second = (task_progress.report(str(tmp_path), "reading", number) for number in (1, 2))
     first(10)
     second(5)
     first(30)
-    reports.report(str(tmp_path), "writing", 1)(100)
-    assert reports.reported(str(tmp_path), "reading") == 35
-    reports.report(str(tmp_path), "reading", 1)(7)  # another attempt
-    assert reports.reported(str(tmp_path), "reading") == 12
-    reports.report(str(tmp_path / "nowhere"), "reading", 1)(7)  # which is not a reason to fail
-    assert reports.reported(str(tmp_path / "nowhere"), "reading") == 0
-    reports.report("s3://bucket/lake", "reading", 1)(7)
-    assert reports.reported("s3://bucket/lake", "reading") == 0
+    task_progress.report(str(tmp_path), "writing", 1)(100)
+    assert task_progress.reported(str(tmp_path), "reading") == 35
+    task_progress.report(str(tmp_path), "reading", 1)(7)  # another attempt
+    assert task_progress.reported(str(tmp_path), "reading") == 12
+    task_progress.report(str(tmp_path / "nowhere"), "reading", 1)(7)  # which is not a reason to fail
+    assert task_progress.reported(str(tmp_path / "nowhere"), "reading") == 0
+    task_progress.report("s3://bucket/lake", "reading", 1)(7)
+    assert task_progress.reported("s3://bucket/lake", "reading") == 0
 
 
 @pytest.mark.spark

@@ -200,9 +200,9 @@ def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]
 
 def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     """Returns a function that creates the target."""
-    from wirekit.fuzz.asking import ConversationTarget
     from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
+    from wirekit.fuzz.scripted_client import ConversationTarget
     from wirekit.fuzz.targets import CommandTarget, PythonTarget, parse_target
 
     place = parse_target(options["target"])

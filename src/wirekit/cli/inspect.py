@@ -30,12 +30,12 @@ from wirekit.cli.captures import (
 )
 from wirekit.cli.common import COLUMNS, check_page, console, need, on_terminal, print_json, say
 from wirekit.cli.connections import show_connections
+from wirekit.cli.directory_report import show_report
 from wirekit.cli.filters import Selection, decided, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.cli.report import Report, write
-from wirekit.cli.reports import show_report
 from wirekit.cli.rules import RuleChecks, check_captures, list_rules
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import WhereFrames

@@ -1,9 +1,10 @@
 """The harness of ``wirekit fuzz``: sends inputs of a layout to parsers, servers and clients (docs/fuzzing.md).
 
-``inputs`` generates cases, ``targets`` and ``network`` run a case, ``faults`` finds what is wrong with the bytes of
-clients and servers, ``findings`` judges outcomes, ``minimising`` shrinks a case, ``corpus`` stores cases as files,
-``running`` repeats this until the time or the number of cases is used up, and ``report`` writes the findings.
-``worker`` runs in the process of a Python target and imports nothing of wirekit.
+``numbered_cases`` and ``plays`` generate cases. ``targets``, ``network``, ``scripted_client``, ``clients`` run one;
+``scripted_server`` answers a client. ``faults`` finds what is wrong with the bytes of clients and servers, ``findings``
+judges outcomes, ``minimising`` shrinks a case, ``corpus`` stores cases as files. ``running`` repeats this until the
+time or the number of cases is used up, and ``report`` writes the findings. ``worker`` and ``coverage_worker`` run in
+the process of a Python target and import nothing of wirekit.
 
 The target is untrusted: its time, memory and output are bounded, and it never runs in this process.
 """

@@ -10,7 +10,7 @@ from typing import Any
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.plays import HARMLESS, Play
-from wirekit.fuzz.serving import ScriptedServer
+from wirekit.fuzz.scripted_server import ScriptedServer
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of, ran, words_of
 
 

@@ -29,12 +29,12 @@ from wirekit.pipeline.crossing import Crossing, read_numbers
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, completed
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, changed, grouped, renumbered
-from wirekit.pipeline.reports import reported
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Options, Progress, Reached, Result, publish
 from wirekit.pipeline.shuffle import ShuffleFile, shares
 from wirekit.pipeline.sink import Manifest
 from wirekit.pipeline.stored import parts_of
+from wirekit.pipeline.task_progress import reported
 from wirekit.pipeline.tasks import (
     DECODING,
     FOLLOWING,

@@ -20,13 +20,13 @@ from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Input, Job, Split
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.reports import report
 from wirekit.pipeline.roads import is_compressed
 from wirekit.pipeline.run import READING
 from wirekit.pipeline.serial import in_order, write
 from wirekit.pipeline.shuffle import Kept, PacketWindow, Share, ShuffleFile, kept_windows, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.task_progress import report
 from wirekit.registry import registry
 from wirekit.storage import is_remote
 from wirekit.tables.columns import PACKETS

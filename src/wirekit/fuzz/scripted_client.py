@@ -24,10 +24,10 @@ class ConversationTarget(ServerTarget):
     def talk(self, server: Server, case: Case) -> Outcome:
         if not isinstance(case, Play):
             raise Misuse("--conversation needs the name of a protocol, not a layout")
-        return _Asking(server, self._protocol.name, case, self._bounds.seconds).run()
+        return _ScriptedClient(server, self._protocol.name, case, self._bounds.seconds).run()
 
 
-class _Asking:
+class _ScriptedClient:
     """One connection."""
 
     def __init__(self, server: Server, protocol: str, play: Play, seconds: float) -> None:

@@ -41,7 +41,7 @@ def encode(
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written unchanged.
-        context: as for ``decode``.
+        context, limits: as for ``decode``.
         strict: refuse a value whose bytes ``decode`` refuses with ``strict``: values that peers refuse
             (``wirekit.wire.Refused``), wrong numbers in ``$keep``, bytes that no field explains.
         engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.

@@ -156,7 +156,6 @@ class Scope:
     Args:
         frames: the frames.
         each: path of the list; empty for the frames themselves.
-        places: for each row, the row of its frame, if the rows are neither those of the batch nor of ``each``.
     """
 
     def __init__(self, frames: Frames, each: tuple[Step, ...] = ()) -> None:

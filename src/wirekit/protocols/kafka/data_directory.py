@@ -1,4 +1,8 @@
-"""Checks a broker's data directory: each partition as ``partition`` does, and the checkpoints against the logs."""
+"""Checks a broker's data directory: each partition as ``partition`` does, and the checkpoints against the logs.
+
+Every partition that a checkpoint names must exist, and its log must extend to the offset. Source: Kafka 0.10.2
+``OffsetCheckpoint.scala``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a partition's directory and a broker's data directory: indexes and checkpoints must fit the logs.
+"""Checks a partition's directory: its indexes must fit the log.
 
 The conditions, by file:
 
@@ -15,9 +15,8 @@ The conditions, by file:
   that does not ascend on, and those beyond the log, are stale; they are counted and not compared. An entry beyond the
   log is damaged if all entries before and after it ascend and are in the log.
 - consecutive segments: each begins where the previous one ends, unless the log was compacted.
-- checkpoints: every named partition exists, and its log extends to the offset.
 
-Source: Kafka 0.10.2 ``LogSegment.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``, ``OffsetCheckpoint.scala``.
+Source: Kafka 0.10.2 ``LogSegment.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``.
 """
 
 from __future__ import annotations

@@ -397,7 +397,7 @@ class SegmentFile:
 
         Args:
             size: the bytes of the window.
-            left: the bytes after its last whole message.
+            unread: the bytes after its last whole message.
         """
         end = self.position + size - len(unread)
         if unread.startswith(ZEROS) or not (self.last or self.is_torn(end, unread)):

@@ -177,7 +177,7 @@ class _Reader:
         self._silence(facts)
         self._stay_within()
         self._name()
-        self._cut(contents)
+        self._hold_back(contents)
         for group in self.groups:
             try:
                 frames = group.frames
@@ -237,7 +237,7 @@ class _Reader:
                 self.groups.append(Group(plan, key, frames, kind.silent))
         self._silence(facts)
         self._stay_within()
-        self._cut(contents)
+        self._hold_back(contents)
         return None if self.odd.any() else contents
 
     def _undecoded(self) -> Contents:
@@ -395,7 +395,7 @@ class _Reader:
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
 
-    def _cut(self, contents: Contents) -> None:
+    def _hold_back(self, contents: Contents) -> None:
         """Marks requests that wait for a later frame, and the frames that depend on them, as not reported.
 
         Such a frame is in a later window, or is cut at the end of the connection.

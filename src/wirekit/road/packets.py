@@ -491,7 +491,7 @@ def _inside(
         starts = ends - integers(batch[payload])
         numbers = integers(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
         distinct, which = np.unique(numbers[there], return_inverse=True)
-        whys = np.zeros(distinct.size, np.int64)
+        reason_of = np.zeros(distinct.size, np.int64)
         for index, number in enumerate(distinct.tolist()):
             symbol = (symbols(number).symbol or "") if symbols else "ETHERNET"
             name = tunnels.FOLLOWING.get(symbol)
@@ -500,9 +500,9 @@ def _inside(
                 inner = _Ranges("packet" if link_type else name, link_type, layer.rows, starts, ends)
                 yield inner.where(there & (numbers == number))
             else:
-                whys[index] = _PLAINLY.get(symbol.lower() or layer.name, 0)
+                reason_of[index] = _PLAINLY.get(symbol.lower() or layer.name, 0)
         captured = stops[layer.rows[there]] >= starts[there]
-        reasons[layer.rows[there]] = np.where(captured, whys[which], 0)
+        reasons[layer.rows[there]] = np.where(captured, reason_of[which], 0)
 
 
 def _plain(

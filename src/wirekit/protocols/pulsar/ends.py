@@ -38,7 +38,7 @@ class Consumer:
 
 
 @dataclass(slots=True)
-class Looked:
+class Lookup:
     """The broker of a topic, as a lookup returned it, and the number of its partitions."""
 
     topic: str
@@ -62,7 +62,7 @@ class Ends:
     max_message_size: int | None = None
     producers: dict[int, Producer] = field(default_factory=dict)
     consumers: dict[int, Consumer] = field(default_factory=dict)
-    lookups: dict[str, Looked] = field(default_factory=dict)
+    lookups: dict[str, Lookup] = field(default_factory=dict)
     _permitted: dict[int, Consumer] = field(default_factory=dict)  # consumers whose permits are known
 
     def observe(self, api: str, content: Any, entry: Any, request: Any) -> None:
@@ -154,4 +154,4 @@ def _completes(entry: Any) -> bool:
     return bool(metadata.chunk_id == metadata.num_chunks_from_msg - 1)
 
 
-KINDS: dict[str, Any] = {"producers": Producer, "consumers": Consumer, "lookups": Looked}
+KINDS: dict[str, Any] = {"producers": Producer, "consumers": Consumer, "lookups": Lookup}

@@ -257,7 +257,7 @@ def _verified(algorithm: Checksum, data: Buffer) -> int:
     """The result of a user's function.
 
     Raises:
-        Misuse: it raises, or returns another value than an unsigned integer of so many bits.
+        Misuse: it raises, or does not return an unsigned integer of the width of the algorithm.
     """
     try:
         value: object = algorithm.function(data)

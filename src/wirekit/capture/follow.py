@@ -318,7 +318,7 @@ class Follower:
         return self._prospects.grown(self._heads)
 
     def _hint(self, recognised: Recognised) -> str:
-        """What the bytes lack for recognition, with the option that replaces it."""
+        """The reason why the bytes were not recognised, with the option to use instead."""
         if any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting):
             return f"; the snap length cut it: {BY_PORT}"
         return "" if self.link.known_start or recognised.reason != UNRECOGNISED else BEGAN_BEFORE

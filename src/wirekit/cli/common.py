@@ -30,7 +30,7 @@ _IN_ASCII = {"→": ">", "←": "<", "×": "x", "✓": "+", "✗": "!", "…": "
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """The error handler of output streams: signs of the commands have a counterpart in ASCII, all others are ``?``."""
+    """The error handler of output streams: symbols of the commands become ASCII, all other characters ``?``."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end

@@ -26,7 +26,7 @@ MOST_FAILURES = 1000
 
 
 class Failures:
-    """Counts the refusals of one connection."""
+    """Counts the failures on one connection."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str | None, Refusal]] = Counter()
@@ -70,7 +70,7 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
 
 
 def _under(name: str) -> Callable[[str], None]:
-    """Says indented lines under a name."""
+    """Prints indented lines under a name to standard error."""
     names = [name]
 
     def tell(text: str) -> None:
@@ -115,7 +115,7 @@ def _seconds(time_us: int) -> float | None:
 
 
 def _print(line: Mapping[str, Any], screen: Console) -> None:
-    """The lines of a connection: its name, what failed, single facts on one line, a line an object of each list."""
+    """Prints a connection: its name, its failures, the single facts on one line, one line per object of each list."""
     joined = "" if line["from_start"] else ", joined in the middle"
     lines = [(f"{line['file']}  {line['connection']}  {line['protocol'] or 'unknown'}{joined}", "bold")]
     lines += [(f"  failed: {_failure(each)}", "red") for each in line["failures"]]

@@ -16,7 +16,7 @@ from wirekit.pipeline.inputs import Input
 
 
 class ExchangeWindows(NumberedWindows):
-    """Searches a frame by its number.
+    """Finds a frame by its number.
 
     Attributes:
         exchange: the frame, once it is found.
@@ -49,7 +49,7 @@ class ExchangeWindows(NumberedWindows):
         """Does nothing: ``window`` takes the items."""
 
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
-        """Searches the frame in a window, and then its response."""
+        """Looks for the frame in a window, and then for its response."""
         if self.exchange is None:
             self.exchange = self._found(parts, items)
         if self.exchange is not None and self.exchange.awaits:

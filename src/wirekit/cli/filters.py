@@ -45,11 +45,11 @@ class Moment:
     dated: bool
 
     def before_or_at(self, time_us: Any) -> Any:
-        """Whether a time, or each time of an array, is not earlier."""
+        """Whether a time, or each time of an array, is this moment or a later one."""
         return self.us <= (time_us if self.dated else time_us % DAY_US)
 
     def after(self, time_us: int) -> bool:
-        """Whether a time is earlier."""
+        """Whether a time is earlier than this moment."""
         return not self.before_or_at(time_us)
 
 

@@ -47,7 +47,7 @@ from wirekit.registry import load_object, registry
 from wirekit.stored import Report as DirectoryReport
 
 LEAST_WITH_DETAILS = 8 << 20
-"""The size in bytes from which on columns count a capture that objects read as well, for what no table has."""
+"""Bytes of a capture from which columns count it although objects read it, too, for details that no table has."""
 
 
 @click.command("inspect")

@@ -69,10 +69,10 @@ if TYPE_CHECKING:
 
 _HEAD = 64  # bytes; enough to tell a capture
 MOST_OF_ROWS = 200
-"""Characters of the rows in a message that a table shows at least."""
+"""The least number of characters that a table shows of the rows in a message."""
 PLAIN = re.compile(r"[\w./:@-]+")
 """Text that needs no quotation marks."""
-MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
+MUCH = 2 << 20  # bytes from which columns are faster, including the time to load them
 
 
 @click.command("messages")
@@ -297,7 +297,7 @@ class _Table:
     """Characters of a topic in a pipe or a narrow terminal; a wide one adds half of its columns beyond ``NARROW``."""
     NARROW = 110
     BESIDE, LEAST = 40, 24
-    """In a narrow terminal, columns that are not for the texts of key and value, and the least that is."""
+    """On a narrow terminal: columns that key and value leave to other text, and the fewest that they get."""
 
     def __init__(self) -> None:
         self.bad = self.unplaced = 0

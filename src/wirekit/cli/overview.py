@@ -306,7 +306,7 @@ def _slow_text(each: Mapping[str, Any]) -> str:
 
 
 def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
-    """A line an API and version: calls and latencies in columns; below it its errors."""
+    """One line per API and version, with calls and latencies in columns; its errors are below it."""
     if not apis:
         return
     columns = ("p50", "p95", "p99", "max")

@@ -123,7 +123,7 @@ def paging() -> Iterator[None]:
     finally:
         try:
             sys.stdout.flush()
-        except BrokenPipeError:  # who reads has seen enough
+        except BrokenPipeError:  # the reader has seen enough
             pass
         paged.end()
         sys.stdout, sys.stderr = terminal, errors

@@ -225,7 +225,7 @@ def command(
 
 
 def _conf(settings: Sequence[str]) -> dict[str, str]:
-    """The settings of ``--conf`` by name; of one that is given twice the last."""
+    """The settings of ``--conf`` by name; if a setting is given twice, the last value."""
     for each in settings:
         if not re.fullmatch(r"spark\.[^=\s]+=.*", each, re.DOTALL):
             raise click.UsageError(f"--conf {each!r} is not a setting of Spark, such as spark.executor.memory=4g")

@@ -174,7 +174,7 @@ def piped(path: str) -> Pipe | None:
         return None
     if path not in _pipes or _pipes[path].closed:
         if path != STANDARD_INPUT:
-            source = open(path, "rb")  # noqa: SIM115  # closed by who reads it
+            source = open(path, "rb")  # noqa: SIM115  # closed by its reader
         else:
             source = standard_input()
             if source.isatty():

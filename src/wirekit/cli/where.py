@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1000
 """The maximum number of frames that are evaluated together, because a query takes some milliseconds."""
 BYTES_AT_ONCE = 16 << 20
-"""The number of bytes of frames and messages from which on they are evaluated, however few they are."""
+"""Waiting frames and messages with more bytes are evaluated at once, however few they are."""
 MOST_PLACES = 1000
 """The maximum number of topics and partitions of a frame that are evaluated."""
 MOST_HELD = 20_000
@@ -119,7 +119,7 @@ class WhereMessages(_Expression):
 
 
 class Waiting(Generic[T]):
-    """What waits to be evaluated; its size is bounded.
+    """A queue of entries that are evaluated together; its size is bounded.
 
     Args:
         at_once: the number that is evaluated together.
@@ -131,7 +131,7 @@ class Waiting(Generic[T]):
         self._size = 0
 
     def add(self, item: Item | None, *waiting: T) -> bool:
-        """Adds what waits of an item of a capture; returns whether it is time to ``take``."""
+        """Adds the entries for an item of a capture; returns whether the queue is full."""
         if waiting and isinstance(item, Frame | Quarantined):
             messages = item.messages if isinstance(item, Frame) else []
             self._size += len(item.data) + sum(len(message.value or b"") for message in messages)
@@ -139,7 +139,7 @@ class Waiting(Generic[T]):
         return len(self._waiting) >= self._at_once or self._size >= BYTES_AT_ONCE
 
     def take(self) -> list[T]:
-        """Removes and returns all that waits."""
+        """Removes and returns all entries."""
         waiting, self._waiting, self._size = self._waiting, [], 0
         return waiting
 

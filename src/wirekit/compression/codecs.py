@@ -100,7 +100,7 @@ def compress(codec: str, data: Buffer) -> bytes:
     find other matches.
 
     Raises:
-        Misuse: the codec does not exist, or the format cannot hold so many bytes.
+        Misuse: the codec does not exist, or the data is too long for the format.
 
     Example:
         >>> compress("kafka-lz4-v0", b"").hex(), compress("kafka-lz4", b"").hex()

@@ -19,7 +19,7 @@ from wirekit.values import shown
 CALL = 32
 FEW = 32
 PARTS = 3
-"""What ``Dialogue.schema`` returns: key, context, reason."""
+"""The number of results of ``Dialogue.schema``: key, context, reason."""
 LARGEST_SEARCHED = 1024 * 1024
 """The maximum number of bytes that a search keeps."""
 LARGEST_WAITED = LARGEST_SEARCHED // 2
@@ -27,9 +27,9 @@ LARGEST_WAITED = LARGEST_SEARCHED // 2
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
 LARGEST_PROBE = 512
-"""The maximum number of bytes by which an incomplete frame is judged."""
+"""The maximum number of bytes of an incomplete frame that a search examines."""
 LEAST_BEGUN = 24
-"""The least bytes of an incomplete frame by which a protocol, or the frame after missing bytes, is recognised."""
+"""The least number of bytes by which an incomplete frame, or the protocol that it belongs to, is recognised."""
 BYTE = 2
 THOROUGH = 10
 MOST_THOROUGH = 256

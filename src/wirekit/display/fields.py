@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 FRAMING = ("length", "count", "tag", "delimiter")
 LONGEST_TEXT = 200  # characters of a value
-MOST_ELEMENTS = 16  # of a list that are shown
-FIRST_ELEMENTS = 12  # of a longer one
+MOST_ELEMENTS = 16  # shown of a list
+FIRST_ELEMENTS = 12  # shown of a longer list
 MOST_PATTERN = 32  # bits of a number that are drawn
 
-NOTES = {"keep": "not as computed; encode writes it unchanged"}  # on what records hold beside their fields
+NOTES = {"keep": "not as computed; encode writes it unchanged"}  # on details that records store beside their fields
 
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}

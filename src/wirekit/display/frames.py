@@ -21,7 +21,7 @@ from wirekit.values import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDE = 120  # columns of a terminal from which on topics begin below each other, and times have microseconds
+WIDE = 120  # columns of a terminal from which each topic has a line, and times have microseconds
 WIDE_API = 34
 LEAST_TEXT = 24  # columns that are left to the text, however narrow the terminal
 BELOW = 16  # columns before a text that has no room beside the numbers

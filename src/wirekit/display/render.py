@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("cyan", "green", "bright_blue", "magenta")  # by depth; red and yellow mark errors
 BAD = "reverse red"
-WIDE = 120  # columns of a terminal from which on a line has room for 16 bytes; a pipe gets 8, easier to compare
+WIDE = 120  # columns of a terminal from which a line has 16 bytes; a pipe gets 8, easier to compare
 NARROW_BYTES, WIDE_BYTES = 8, 16
 DUMP_BYTES = 16
 MOST_ROWS = 2  # of the bytes of a field

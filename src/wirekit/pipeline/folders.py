@@ -81,7 +81,7 @@ class Folder(Protocol):
         """Moves a file."""
 
     def publish(self, source: str, target: str) -> None:
-        """Like ``move``, but the source stays where moving is copying; another call removes its folder."""
+        """Like ``move``, but in an object store, which copies, the source stays until its folder is removed."""
 
     def remove(self, path: str) -> None:
         """Removes a file, or a folder with its content; does nothing if it does not exist."""

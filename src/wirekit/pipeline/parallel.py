@@ -76,7 +76,7 @@ Task = Callable[[Job, str, int], str]
 
 
 class Workers(Protocol):
-    """What performs tasks.
+    """Processes, or executors of Spark, that perform tasks.
 
     Attributes:
         cores: the number of tasks that run at once.

@@ -10,13 +10,13 @@ from wirekit.pipeline.inputs import Input
 from wirekit.storage import is_remote
 
 LEAST_FOR_COLUMNS = 16 << 20
-"""The size in bytes from which on ``auto`` chooses columns for a capture."""
+"""The size in bytes from which ``auto`` chooses columns for a capture."""
 
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
 
 LEAST_AMONG_OTHERS = 256 << 10
-"""The same for one of several captures that are together as large, so that the kernels are loaded only once."""
+"""The same for one of several captures whose total size suffices: they share the time to load the kernels."""
 
 
 def is_compressed(file: Input) -> bool:

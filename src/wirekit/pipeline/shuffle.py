@@ -31,7 +31,7 @@ HEADER = 64
 LARGE = 8
 """A flow with at least 1 / ``LARGE`` of a file's bytes has a batch of its own there."""
 FULL = 0.75
-"""The part of a window's bytes from which on the window may end."""
+"""A window may end once it has this part of its bytes."""
 DENSE = 0.5
 """A flow's payloads are not copied if they fill at least this part of the file between the first and the last one."""
 SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64())).append(pa.field(STRETCH, pa.int64()))
@@ -229,7 +229,7 @@ def shares(files: Sequence[ShuffleFile], places: int, most: int | None) -> list[
     Args:
         files: all files.
         places: as of ``write_files``.
-        most: size in bytes from which on a flow has a task of its own; None for no such task.
+        most: a flow of at least this many bytes has a task of its own; None for no such task.
     """
     sizes: dict[int, int] = {}
     for file in files:

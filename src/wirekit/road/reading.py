@@ -204,7 +204,7 @@ def _frames(index: Index, which: NDArray[np.bool_]) -> int:
 
 
 def _regular_parts(index: Index, begun: Begun, odd: NDArray[np.bool_]) -> _Parts | None:
-    """What columns may read of begun connections that are odd; None if it is too little."""
+    """The parts of odd begun connections that columns may read; None if they are too small."""
     carried = np.bincount(begun.carried["connection"], minlength=odd.size)
     own, end = index.begins[:-1] + carried, index.irregular
     chosen, frames = np.zeros(odd.size, bool), np.arange(index.kind.size)

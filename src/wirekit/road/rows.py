@@ -98,7 +98,7 @@ def packet_batches(
 
 
 def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Records | int]:
-    """The records of a file, or of a part of it, and then the offset from which on objects must read it, if any."""
+    """The records of a file, or of a part of it, and then the offset from which objects must read it, if any."""
     errors: list[pa.RecordBatch] = []
     start, end = (START, None) if split is None else (split.start, split.end)
     last, following, reached, sections = NO_RECORDS, 0, 0, Sections()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_ROOM = 1 << 10
-_GROWTH = 8  # arrays that are full grow by one part in so many
+_GROWTH = 8  # full arrays grow by one part in ``_GROWTH``
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
     "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64, "last": np.int64,

@@ -128,7 +128,7 @@ class Rows:
     agree (the first of equal rows with the first, and so on); if both have a column, the response's value counts.
 
     Attributes:
-        table: ``calls`` and ``connections`` (one row a call or connection: the first value that is not null counts),
+        table: ``calls`` and ``connections`` (one row per call or connection, with the first value that is not null),
             ``call_topics``, ``group_events`` or ``offsets``.
         layouts: keys of the layouts without the protocol; ``*`` matches any text.
         columns: {column: value}. Each path must exist in at least one of the layouts. A call with ``error`` failed:

@@ -60,10 +60,10 @@ class Values:
 
 @dataclass(slots=True)
 class Repeats:
-    """What the rows of a window may still repeat.
+    """The amount of text that the rows of a window may still repeat.
 
     Attributes:
-        bytes_left: of text.
+        bytes_left: bytes of this text.
     """
 
     bytes_left: int = MOST_REPEATED

@@ -1,4 +1,4 @@
-"""Types of decoded values, for type checkers and ``isinstance``: a module a protocol, a class a layout.
+"""Types of decoded values, for type checkers and ``isinstance``: one module per protocol, one class per layout.
 
 ``kafka.produce.request.v2`` is ``wirekit.types.kafka.ProduceRequestV2``, ``pulsar.frame`` is
 ``wirekit.types.pulsar.Frame``. A type checker knows their fields, and knows the class of ``decode(data, KEY).value``

@@ -19,7 +19,7 @@ from wirekit.errors import Misuse, WireError, Wrong
 _CHUNK = 1 << 16  # bytes read at once from a pipe
 _LARGE = 1 << 22  # bytes of memory that the system gives in huge pages: pages of 4 KiB take longer than reading
 _HUGE = getattr(mmap, "MADV_HUGEPAGE", None)
-_KEPT = 1 << 20  # bytes that are forgotten at once: it takes a call, and those of a pipe have to be moved
+_KEPT = 1 << 20  # bytes forgotten at once: this costs a call, and a pipe moves the bytes that it still holds
 
 
 class Content(Protocol):
@@ -178,7 +178,7 @@ def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireE
 
 @contextmanager
 def copying() -> Iterator[None]:
-    """Adds the directory of temporary files to the error of one that does not fit there."""
+    """Names the directory in the error of a temporary file that does not fit there."""
     try:
         yield
     except OSError as error:

@@ -51,11 +51,11 @@ class Fragments:
         """Takes a fragment; returns the content of its datagram, and the other packets of it, if it is whole now.
 
         Args:
-            identity: of the datagram.
+            identity: the identity of the datagram.
             begin: the place of the fragment in the datagram, in bytes.
             content: the fragment.
-            packets: the packet as one that has no segment; before it those with fragments of a tunnel around it.
-            more: whether other fragments follow after it.
+            packets: the packets that the fragment came in: its own, after those with fragments of a tunnel around it.
+            more: whether the datagram continues after the fragment.
         """
         if not content or begin + len(content) > _LARGEST or (more and len(content) % FRAGMENT_UNIT):
             self.lost += packets

@@ -94,7 +94,7 @@ class _Notes:
         self.skipped: list[int] = []
 
     def begin(self, line: Line, offset: int, data: bytes, layout: Layout) -> None:
-        """Look at the first data line."""
+        """Notes what is unusual about the first data line."""
         if offset:
             self.notes.append(f"the offsets start at 0x{offset:x}")
         if layout.swapped:
@@ -105,7 +105,7 @@ class _Notes:
             self.notes.append("the text column does not show these bytes (xxd -E?)")
 
     def leave_out(self, count: int, offset: int, line: Line) -> None:
-        """Note that bytes are missing after a line; the first gaps one by one, the others in the total."""
+        """Notes that bytes are missing after a line; the first gaps one by one, the others in total."""
         self.gaps += 1
         self.gap = self.gap or line
         self.missing += count

@@ -45,12 +45,12 @@ def fields_of_set(place: str) -> tuple[str, ...]:
 
 
 def _topics(layout: str, topics: str, **columns: Value) -> Rows:
-    """A row a topic."""
+    """One row per topic."""
     return Rows("call_topics", layout, {"topic": f"{topics}.topic", **columns}, topics)
 
 
 def _partitions(layout: str, topics: str, partitions: str, **columns: Value) -> Rows:
-    """A row a partition, of lists of partitions inside lists of topics."""
+    """One row per partition, for lists of partitions inside lists of topics."""
     each = f"{topics}.{partitions}"
     inside = {name: f"{each}.{value}" if isinstance(value, str) else value for name, value in columns.items()}
     return Rows("call_topics", layout, {"topic": f"{topics}.topic", "partition": f"{each}.partition", **inside}, each)

@@ -144,8 +144,8 @@ class PulsarDialogue(Dialogue):
         self.ends = Ends()
         self._topics: dict[tuple[str, int], str] = {}
         self._chunks: OrderedDict[tuple[str, int, str], list[bytes]] = OrderedDict()
-        self._bad_chunks: set[tuple[str, int, str]] = set()  # those of which a chunk failed a check
-        self._chunks_size = 0  # bytes in them
+        self._bad_chunks: set[tuple[str, int, str]] = set()  # messages with a chunk that failed a check
+        self._chunks_size = 0  # bytes in all chunks
         self._sends: OrderedDict[tuple[Any, ...], tuple[int, int]] = OrderedDict()
 
     def describe(self, side: str, decoded: Decoded) -> Description:

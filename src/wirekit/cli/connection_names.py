@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.links import Choice
 from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import Ended, NumberedFrames, NumberedWindows, WindowItem
@@ -30,9 +30,6 @@ class _NameWindows(NumberedWindows):
         super().__init__(files, choice, Selected(Selection()))
         self.names: dict[str, str] = {}
         self._wanted = numbers
-
-    def take(self, link: Link, item: Item | None) -> None:
-        """Does nothing: ``window`` knows the numbers."""
 
     def report(self, problem: str) -> None:
         """Does nothing: the command reads the capture again, and reports it then."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.links import Choice
 from wirekit.cli.exchange import Exchange, no_frame
 from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
@@ -44,9 +44,6 @@ class ExchangeWindows(NumberedWindows):
             if self.exchange is None:
                 raise no_frame(self.job.inputs[0].name, self._number, self.numbers.frames)
         return True
-
-    def take(self, link: Link, item: Item | None) -> None:
-        """Does nothing: ``window`` takes the items."""
 
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
         """Looks for the frame in a window, and then for its response."""

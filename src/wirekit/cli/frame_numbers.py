@@ -10,7 +10,6 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
@@ -235,9 +234,8 @@ class NumberedWindows(CaptureWindows):
         self._items: list[WindowItem] = []
         self._ended: list[str] = []
 
-    @abstractmethod
     def take(self, link: Link, item: Item | None) -> None:
-        """Handles an item that objects read and that matches (None for the end of a connection)."""
+        """Handles an item that objects read and that matches (None for the end of a connection), before ``window``."""
 
     @abstractmethod
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
@@ -252,9 +250,6 @@ class NumberedWindows(CaptureWindows):
         part = NumberedFrames(self._selected, *arguments)
         self._parts.append(part)
         return part
-
-    def hold(self, batch: pa.RecordBatch) -> None:
-        """Does nothing: there are no rows of tables."""
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""

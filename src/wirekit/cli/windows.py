@@ -59,9 +59,8 @@ class CaptureWindows(Writer):
     def end(self, size: int = 0) -> None:
         """Shows the window that was read; ``size`` is the number of bytes read so far."""
 
-    @abstractmethod
     def hold(self, batch: pa.RecordBatch) -> None:
-        """Adds rows to those of the window."""
+        """Adds rows to those of the window; without tables in ``shown`` there are none."""
 
     def read(self) -> bool:
         """Shows the whole capture; returns False, and shows nothing, if objects must read it.

@@ -29,9 +29,9 @@ from wirekit.wire.stream import join_path
 def command(
     schema: str | None, file: str | None, output: str | None, strict: bool, context_pairs: tuple[str, ...]
 ) -> int:
-    """Encode FILE, or standard input: lines of ``decode --output json``, or a value as JSON.
+    """Encode FILE, or standard input: lines of `wirekit decode --output json`, or a value as JSON.
 
-    Lengths, counts and checksums are computed, except in fields that ``$keep`` lists. A line of decode names its
+    Lengths, counts and checksums are computed, except in fields that `$keep` lists. A line of decode names its
     schema; a value without one needs SCHEMA. If SCHEMA is given, lines of another schema are refused.
 
     \b

@@ -46,7 +46,7 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
 @click.option("--hex", "hex_text", metavar="TEXT", help="Decode this text instead of a file.")
 @click.option(
     "--input",
-    "form",
+    "input_form",
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
     help="Form of the input. auto recognises raw bytes, base64, hex, URL encoding, lists of numbers and strings in the "
@@ -68,7 +68,7 @@ def command(
     schema: str | None,
     file: str | None,
     hex_text: str | None,
-    form: str,
+    input_form: str,
     output: str | None,
     complete: bool,
     indent_json: bool,
@@ -99,12 +99,14 @@ def command(
         data = (
             hex_text.encode("utf-8", "surrogateescape") if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
         )
-        source = read_input(data, "raw" if key_of_name and form == "auto" else _form(form, hex_text))
+        if input_form == "auto" and (key_of_name or hex_text is not None):
+            input_form = "raw" if key_of_name else "hex"
+        source = read_input(data, input_form)
     except Misuse as error:
         say(str(error))
         return 1
     if source.note:
-        say(f"{source.note}")
+        say(source.note)
     if not source.data:
         if not source.note:
             say("the input is empty")
@@ -224,10 +226,6 @@ def _stored_key(file: str) -> str | None:
 
     kind = stored_kind(file, messages=False)
     return None if kind == CAPTURE else kind
-
-
-def _form(form: str, hex_text: str | None) -> str:
-    return form if form != "auto" or hex_text is None else "hex"
 
 
 def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:

@@ -229,7 +229,8 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
         content = located["bytes"] if selects_all else located["bytes"].take(pa.array(rows))
         batch, wrong = scan_column("net.packet", content, limits=limits, context={"link_type": int(kind)})
         beside = facts if selects_all else facts.take(pa.array(rows))
-        tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
+        schema = pa.schema([*beside.schema, *batch.schema])
+        tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=schema))
         orders.append(rows)
         if wrong.num_rows:
             place = wrong.schema.get_field_index("wrapper")
@@ -240,10 +241,6 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
         table = table.take(pa.array(np.argsort(np.concatenate(orders), kind="stable")))
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-
-
-def _joined(facts: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
-    return pa.schema([*facts.schema, *batch.schema])
 
 
 def _pcap(

@@ -122,12 +122,7 @@ def plan_bundles(
         return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
     _check_options(job, commits)
     entries = [(number, each) for number, commit in commits.items() for each in commit["inputs"]]
-    further = 1 + sum(_is_standard(each["file"]) for _, each in entries)
-    if further > 1:
-        renamed = f"{_FURTHER}{further}"
-        groups = [
-            (replace_fields(files[0], name=renamed),) if files[0].name == STANDARD_INPUT else files for files in groups
-        ]
+    groups = _with_new_names(groups, 1 + sum(_is_standard(each["file"]) for _, each in entries))
     file_by_path = {
         each["path"]: _Known(number, each["size"], each["mtime_ns"])
         for number, each in entries
@@ -185,6 +180,12 @@ def plan_bundles(
         commits,
     )
     return plan
+
+
+def _with_new_names(groups: list[Files], number: int) -> list[Files]:
+    """The captures; the name of standard input has a number if the tables already have standard inputs."""
+    name = STANDARD_INPUT if number == 1 else f"{_FURTHER}{number}"
+    return [(replace_fields(files[0], name=name),) if files[0].name == STANDARD_INPUT else files for files in groups]
 
 
 def _with_open_rows(

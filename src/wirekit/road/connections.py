@@ -279,26 +279,30 @@ class Connections:
         begun = conversations(rows, protocols)
         begun["skipped"][:, 1] = ahead
         for place in np.flatnonzero(usual & (ahead > 0)).tolist():
-            link, (client, stop) = links[place], places[place].tolist()
-            self._places[int(flows[place])] = client, stop
-            reader, size = readers[link.protocol], int(ahead[place])
-            frame = reader.preview("server", streams.stream[stop - size : stop].tobytes())
-            frame.time_us = int(streams.times[np.searchsorted(streams.ends, stop)])
-            frame.messages = reader.dialogue.application_messages(frame)
-            flow = int(flows[place])
-            sizes = np.array(self._attempts[flow].sizes)
-            reached = (streams.starts[flow] + sizes)[sizes > 0]
-            streams.recognised[flow] = streams.ranks[np.searchsorted(streams.ends, reached)].max()
-            self._writer.arrival = streams.arrival(flow, 0)
-            yield link, frame
-            row = begun[place]
-            row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
-            row["facts"], row["names"] = facts or None, names or None
-            if failure(frame) is not None:  # ``skipped`` counts it among the frames
-                row["sizes"][1, [list(FATES).index(fate) for fate in ("frames", "quarantined")]] = -size, size
-            self._writer.forget(link)
+            flow, link, (client, stop) = int(flows[place]), links[place], places[place].tolist()
+            self._places[flow] = client, stop
+            yield from self._report_unasked(streams, flow, link, readers[link.protocol], begun[place])
         self._conversations.add(begun[usual])
         self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
+
+    def _report_unasked(
+        self, streams: Streams, flow: int, link: Link, reader: Conversation, row: Any
+    ) -> Iterator[Followed]:
+        """Reports the response that comes before the client's first frame, and counts it in the row of ``begun``."""
+        stop, size = self._places[flow][1], self._attempts[flow].ahead
+        frame = reader.preview("server", streams.stream[stop - size : stop].tobytes())
+        frame.time_us = int(streams.times[np.searchsorted(streams.ends, stop)])
+        frame.messages = reader.dialogue.application_messages(frame)
+        sizes = np.array(self._attempts[flow].sizes)
+        reached = (streams.starts[flow] + sizes)[sizes > 0]
+        streams.recognised[flow] = streams.ranks[np.searchsorted(streams.ends, reached)].max()
+        self._writer.arrival = streams.arrival(flow, 0)
+        yield link, frame
+        row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
+        row["facts"], row["names"] = facts or None, names or None
+        if failure(frame) is not None:  # ``skipped`` counts it among the frames
+            row["sizes"][1, [list(FATES).index(fate) for fate in ("frames", "quarantined")]] = -size, size
+        self._writer.forget(link)
 
     def pass_by(
         self, streams: Streams, flow: int, places: tuple[int, int], frame: tuple[int, int]

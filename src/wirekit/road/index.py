@@ -133,7 +133,7 @@ def index_frames(
     odd[connection[undeclared]] = True
     np.minimum.at(irregular, connection[undeclared], undeclared)
     begins = np.searchsorted(connection, np.arange(odd.size + 1))
-    for place, which in zip(*(each.tolist() for each in np.nonzero(begun.unheard)), strict=True):
+    for place, which in zip(*(each.tolist() for each in np.nonzero(begun.unheard)), strict=True):  # see ``unheard``
         flow = int(begun.flows[place])
         mine = slice(begins[flow], begins[flow + 1])
         first = np.flatnonzero(side[mine] == which)[:1]

@@ -75,58 +75,77 @@ def read(
     >>> reader.read_all().to_pylist()[0]
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
-    name: object = table
-    if not isinstance(name, str) or name not in READABLE:
-        near = difflib.get_close_matches(name, READABLE, n=1) if isinstance(name, str) else []
-        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
-        raise Misuse(f"no table {quoted(table)} can be read; {hint}")
-    schema = READABLE[table].schema
-    if isinstance(columns, str) or not isinstance(columns, Iterable | None):
-        raise Misuse(f"read: columns must be a list of names, not {quoted(columns)}")
-    columns = None if columns is None else list(columns)
-    if filter is not None and not isinstance(filter, pc.Expression):
-        raise Misuse(
-            f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {quoted(filter)}"
-        )
-    for name in columns or ():
-        if name not in schema.names:
-            raise Misuse(f"the table {table} has no column {quoted(name)}; it has {', '.join(schema.names)}")
-    if filter is not None:
-        try:  # on a row of nulls: without a row, naive times fit
-            pa.table([pa.nulls(1, field.type) for field in schema], schema.names).filter(filter)
-        except pa.ArrowException as error:
-            problem = str(error).partition("\n")[0].partition(f" in {schema.names[0]}: ")[0]
-            raise Misuse(f"read: the filter does not fit the table {table}: {problem}") from None
-    any_ports: Any = {} if ports is None else ports
-    if not isinstance(any_ports, Mapping):
-        raise Misuse(f"read: ports must be a mapping of ports to protocols, not {quoted(ports)}")
-    for port in any_ports:
-        if not isinstance(port, int) or not 0 < port < 1 << 16:
-            raise Misuse(f"read: a port must be a number from 1 to 65535, not {quoted(port)}")
-    for each in (protocol, *(ports or {}).values()):
-        if each:
-            registry.protocol(each).stream("client")
+    schema = requested_schema(table, columns)
+    _check_filter(table, filter)
+    _check_choice(protocol, ports)
     several = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike, io.IOBase))
     inputs = find_inputs(cast("Iterable[str]", paths if several else [paths]), separate=separate)
     job = Job(inputs, protocol, dict(ports or {}), values=values)
     refusal = refusal_of(inputs)
     if refusal:
         raise Misuse(refusal)
-    chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
     def batches() -> Iterator[pa.RecordBatch]:
         summary = Summary()
         is_empty = True
-        for batch in table_batches(job, table, chosen.names, filter, summary=summary):
-            for piece in pa.Table.from_batches([batch]).to_batches() if chosen.names else [batch]:
+        for batch in table_batches(job, table, schema.names, filter, summary=summary):
+            for piece in pa.Table.from_batches([batch]).to_batches() if schema.names else [batch]:
                 is_empty = False
                 yield piece
         if is_empty:  # Polars refuses a reader without a batch
-            yield pa.RecordBatch.from_pylist([], schema=chosen)
+            yield pa.RecordBatch.from_pylist([], schema=schema)
         for name, reason in summary.unreadable.items():
             warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
 
-    return pa.RecordBatchReader.from_batches(chosen, batches())
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def requested_schema(table: object, columns: Iterable[str] | None) -> pa.Schema:
+    """The schema of the requested columns of a table; None for all of them.
+
+    Raises:
+        Misuse: the table, or a column, does not exist.
+    """
+    if not isinstance(table, str) or table not in READABLE:
+        near = difflib.get_close_matches(table, READABLE, n=1) if isinstance(table, str) else []
+        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
+        raise Misuse(f"no table {quoted(table)} can be read; {hint}")
+    schema = READABLE[table].schema
+    if isinstance(columns, str) or not isinstance(columns, Iterable | None):
+        raise Misuse(f"read: columns must be a list of names, not {quoted(columns)}")
+    names = schema.names if columns is None else list(columns)
+    for name in names:
+        if name not in schema.names:
+            raise Misuse(f"the table {table} has no column {quoted(name)}; it has {', '.join(schema.names)}")
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _check_filter(table: str, filter: object) -> None:
+    """Refuses a filter that does not fit the columns of a table."""
+    if filter is None:
+        return
+    if not isinstance(filter, pc.Expression):
+        raise Misuse(
+            f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {quoted(filter)}"
+        )
+    schema = READABLE[table].schema
+    try:  # on a row of nulls: without a row, naive times fit
+        pa.table([pa.nulls(1, field.type) for field in schema], schema.names).filter(filter)
+    except pa.ArrowException as error:
+        problem = str(error).partition("\n")[0].partition(f" in {schema.names[0]}: ")[0]
+        raise Misuse(f"read: the filter does not fit the table {table}: {problem}") from None
+
+
+def _check_choice(protocol: str, ports: object) -> None:
+    """Refuses ports that are no mapping of port numbers, and protocols that have no connections."""
+    if not isinstance(ports, Mapping | None):
+        raise Misuse(f"read: ports must be a mapping of ports to protocols, not {quoted(ports)}")
+    for port in ports or ():
+        if not isinstance(port, int) or not 0 < port < 1 << 16:
+            raise Misuse(f"read: a port must be a number from 1 to 65535, not {quoted(port)}")
+    for each in (protocol, *(ports or {}).values()):
+        if each:
+            registry.protocol(each).stream("client")
 
 
 def refusal_of(inputs: Iterable[Input]) -> str:

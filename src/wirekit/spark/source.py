@@ -55,7 +55,7 @@ from wirekit.pipeline.inputs import (
 )
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
-from wirekit.pipeline.reading import READABLE, ended_batches, refusal_of, table_batches
+from wirekit.pipeline.reading import READABLE, ended_batches, refusal_of, requested_schema, table_batches
 from wirekit.pipeline.roads import by_columns, is_compressed
 from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
@@ -109,22 +109,16 @@ class CapturePartition(InputPartition):
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
     check_names(options, (*OPTIONS, *STREAM_OPTIONS))
-    table = _table(options)
-    schema = READABLE[table].schema
     columns = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
-    _check_columns(table, columns)
-    return from_arrow_schema(pa.schema([schema.field(name) for name in columns]) if columns else schema)
+    return from_arrow_schema(_checked_schema(options.get("table", PACKETS.name), columns or None))
 
 
-def _check_columns(table: str, names: Iterable[str]) -> None:
-    """Refuses columns that a table does not have."""
-    columns = READABLE[table].schema.names
-    repeated = [name for name, count in Counter(names).items() if count > 1]
+def _checked_schema(table: str, names: Iterable[str] | None) -> pa.Schema:
+    """The schema of columns of a table; refuses columns that it does not have, or that are named twice."""
+    repeated = [name for name, count in Counter(names or ()).items() if count > 1]
     if repeated:
         raise Misuse(f"the option columns names {repeated[0]!r} twice")
-    for name in names:
-        if name not in columns:
-            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(columns)}")
+    return requested_schema(table, names)
 
 
 class CaptureReader(DataSourceReader):
@@ -140,9 +134,9 @@ class CaptureReader(DataSourceReader):
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         check_names(options, OPTIONS)
-        self._table = _table(options)
+        self._table = options.get("table", PACKETS.name)
         self._schema = schema
-        _check_columns(self._table, schema.names)
+        _checked_schema(self._table, schema.names)
         _same_types(self._table, schema)
         self._where = options.get("where", "")
         if self._where:
@@ -370,13 +364,6 @@ def flag(options: Mapping[str, str], name: str) -> bool:
     if text not in ("true", "false"):
         raise Misuse(f"option {name} must be true or false, not {text!r}")
     return text == "true"
-
-
-def _table(options: Mapping[str, str]) -> str:
-    table = options.get("table", PACKETS.name)
-    if table not in READABLE:
-        raise Misuse(f"no table {table!r}; choose from {', '.join(READABLE)}")
-    return table
 
 
 def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:

@@ -20,7 +20,8 @@ from wirekit.conversation.joined import RECOGNISE_WITHIN, Prospects, recognise_b
 from wirekit.conversation.recognition import UNRECOGNISED, Recognised
 
 SAME_SIDES = {"client": "client", "server": "server"}
-ATTEMPTS_PER_SEGMENT = 4
+FIRST_ATTEMPTS = 4
+"""Recognition is tried after each of so many segments with payload, later when segments or bytes have doubled."""
 BY_PORT = "name its protocol by --port"
 BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
 """The end of the reason why bytes of a connection without a handshake are not recognised."""
@@ -308,7 +309,7 @@ class Follower:
         count, size = len(self._waiting), self._size
         if last or size >= RECOGNISE_WITHIN:
             return True
-        if count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
+        if count > FIRST_ATTEMPTS and count < self._next_count and size < self._next_size:
             return False
         self._next_count, self._next_size = 2 * count, 2 * size
         if self.link.known_start:

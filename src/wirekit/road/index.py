@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
+from wirekit.capture.follow import FIRST_ATTEMPTS
 from wirekit.capture.links import Choice
 from wirekit.compiler.columns.arrow import integers
 from wirekit.compiler.columns.programs import program
@@ -243,7 +243,7 @@ def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, byt
         size = sum(reached) - sum(starts)
         if size >= RECOGNISE_WITHIN:
             break
-        if count > ATTEMPTS_PER_SEGMENT and count < next_count and size < next_size:
+        if count > FIRST_ATTEMPTS and count < next_count and size < next_size:
             continue
         next_count, next_size = 2 * count, 2 * size
         heads = [streams.stream[begin:end].tobytes() for begin, end in zip(starts, reached, strict=True)]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, Follower
+from wirekit.capture.follow import FIRST_ATTEMPTS, Follower
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import Conversation
@@ -252,7 +252,7 @@ def _attempts(streams: Streams, flows: NDArray[Any]) -> tuple[NDArray[Any], NDAr
     next_count, next_size = np.zeros(flows.size, np.int64), np.zeros(flows.size, np.int64)
     for place in range(PIECES):
         size = sizes[:, place].sum(axis=1)
-        again = (place + 1 <= ATTEMPTS_PER_SEGMENT) | (place + 1 >= next_count) | (size >= next_size)
+        again = (place + 1 <= FIRST_ATTEMPTS) | (place + 1 >= next_count) | (size >= next_size)
         times[:, place] = again & looked_at[:, place]
         next_count[again], next_size[again] = 2 * (place + 1), 2 * size[again]
     return sizes, times

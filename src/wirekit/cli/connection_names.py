@@ -8,7 +8,7 @@ from dataclasses import replace
 from wirekit.capture.links import Choice
 from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
-from wirekit.cli.frame_numbers import Ended, NumberedFrames, NumberedWindows, WindowItem
+from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, StopReading, WindowItem
 from wirekit.pipeline.inputs import Input
 
 
@@ -18,7 +18,7 @@ def with_names(selection: Selection, files: tuple[Input, ...], choice: Choice) -
     if not numbers:
         return selection
     windows = _NameWindows(files, choice, numbers)
-    with suppress(Ended):
+    with suppress(StopReading):
         windows.read()
     return replace(selection, links=tuple(windows.names.get(each, each) for each in selection.links))
 
@@ -38,4 +38,4 @@ class _NameWindows(NumberedWindows):
         """Collects the names of connections that begin in a window."""
         self.names |= {str(number): name for name, number in self.numbers.connections.items() if number in self._wanted}
         if len(self.names) == len(self._wanted):
-            raise Ended
+            raise StopReading

@@ -10,7 +10,7 @@ from wirekit.capture.links import Choice
 from wirekit.cli.exchange import Exchange, no_frame
 from wirekit.cli.filters import Selection
 from wirekit.cli.filters_columns import Selected
-from wirekit.cli.frame_numbers import Ended, Identity, NumberedFrames, NumberedWindows, WindowItem
+from wirekit.cli.frame_numbers import Identity, NumberedFrames, NumberedWindows, StopReading, WindowItem
 from wirekit.conversation import Frame
 from wirekit.pipeline.inputs import Input
 
@@ -38,7 +38,7 @@ class ExchangeWindows(NumberedWindows):
         Raises:
             Misuse: no frame has this number.
         """
-        with suppress(Ended):
+        with suppress(StopReading):
             if not super().read():
                 return False
             if self.exchange is None:
@@ -52,7 +52,7 @@ class ExchangeWindows(NumberedWindows):
         if self.exchange is not None and self.exchange.awaits:
             self.exchange = self.exchange._replace(response=self._response(parts, items))
         if self.exchange is not None and (self.exchange.response is not None or not self.exchange.awaits):
-            raise Ended
+            raise StopReading
 
     def _found(self, parts: list[NumberedFrames], items: list[WindowItem]) -> Exchange | None:
         for each in items:

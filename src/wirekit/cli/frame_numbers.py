@@ -214,7 +214,7 @@ def _ascending(items: list[WindowItem]) -> list[int]:
     return offsets
 
 
-class Ended(Exception):
+class StopReading(Exception):
     """Ends the reading of a capture, because the rest of it is not needed."""
 
 

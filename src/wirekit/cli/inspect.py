@@ -220,7 +220,7 @@ def _count(
         selected = selected_by_columns(selection) if selecting else None
         matching = None if selected is None else Matching(selected)
         if (matching is not None or not selecting) and count_tables(files, choice, summary, overview, matching):
-            if matching is not None and not matching.found and not summary.file(name).unread:
+            if matching is not None and not matching.any_matched and not summary.file(name).unread:
                 say(f"{name}: no frame matches; {matching.selected.names.text()}")
             if whole:
                 _add_details(files, choice, overview, rules=not selecting)

@@ -79,7 +79,7 @@ class Matching:
 
     Attributes:
         selected: selects the frames.
-        found: whether any frame, or any bytes outside of frames, matched.
+        any_matched: whether any frame, or any bytes outside of frames, matched.
         connections: the ids of open connections with such frames or bytes.
 
     Args:
@@ -88,13 +88,13 @@ class Matching:
 
     def __init__(self, selected: Selected) -> None:
         self.selected = selected
-        self.found = False
+        self.any_matched = False
         self.connections: set[str] = set()
 
     def add(self, connections: Iterable[str]) -> None:
         """Adds connections."""
         self.connections.update(connections)
-        self.found = self.found or bool(self.connections)
+        self.any_matched = self.any_matched or bool(self.connections)
 
     def remove(self, connection: str) -> bool:
         """Removes a connection that has ended; returns whether it was there."""

@@ -100,8 +100,8 @@ class WindowFacts:
             "messages": pa.array(self.messages[frames]),
             ROW: pa.array(np.arange(frames.size)),
         }
-        made = {name: columns[name] for name in where.frames.names}
-        arrays = [column() if callable(column) else column for column in made.values()]
+        chosen = {name: columns[name] for name in where.frames.names}
+        arrays = [column() if callable(column) else column for column in chosen.values()]
         return pa.record_batch(
             [array.cast(field.type) for array, field in zip(arrays, where.frames, strict=True)], where.frames
         )
@@ -125,8 +125,8 @@ class WindowFacts:
         has_partition = np.bincount(which[whole], minlength=first.size) > 0
         alone = np.zeros(rows.size, bool)
         alone[first] = True
-        kept = np.flatnonzero(whole | (~has_partition[which] & alone))
-        order = kept[np.lexsort((kept, first[which[kept]], self._frames[rows[kept]]))]
+        distinct = np.flatnonzero(whole | (~has_partition[which] & alone))
+        order = distinct[np.lexsort((distinct, first[which[distinct]], self._frames[rows[distinct]]))]
         rows = rows[order]
         return rows, np.searchsorted(self._frames[rows], np.arange(self._first.size + 1))
 

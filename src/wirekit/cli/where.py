@@ -50,6 +50,16 @@ Wanted = Callable[[str | None], bool]
 T = TypeVar("T")
 ROW = "_row"
 """The column with the number of the item that a row belongs to."""
+FRAMES_THAT_FIT = f"""
+SELECT DISTINCT {ROW} FROM (
+    SELECT {{columns}}, {ROW} FROM _frames
+    LEFT JOIN (SELECT {ROW} AS _of_place, topic, partition FROM _places) ON {ROW} = _of_place
+    LEFT JOIN (SELECT DISTINCT {ROW} AS _of_error, topic AS _topic, error FROM _errors)
+    ON {ROW} = _of_error AND (_topic IS NULL OR topic IS NULL OR topic = _topic)
+) WHERE (
+{{expression}}
+)"""
+"""One query: a chain of relations takes as long again for each step, which DuckDB looks at with all before."""
 
 
 class _Expression:
@@ -80,9 +90,12 @@ class _Expression:
 
     def _items_of(self, rows: DuckDBPyRelation, number: str = ROW) -> list[int]:
         """The numbers of the items with a row that fits; ``number`` is the column that has them."""
+        return self._numbers(lambda: rows.filter(self._expression).project(number).distinct().fetchall())
+
+    def _numbers(self, query: Callable[[], list[tuple[int]]]) -> list[int]:
+        """The result of a query."""
         try:
-            chosen = rows.filter(self._expression).project(number).distinct()
-            return [each for (each,) in chosen.fetchall()]
+            return [each for (each,) in query()]
         except self._error as error:
             raise Misuse(f"--where: {self._explained(in_one_line(str(error)))}") from None
 
@@ -193,6 +206,7 @@ class WhereFrames(_Expression):
         self.frames = _with_number(pa.schema([*numbers, *fields]))
         self.places = _with_number(pa.schema([topic, partition]))
         self.errors = _with_number(pa.schema([topic, error]))
+        self._query = FRAMES_THAT_FIT.format(columns=", ".join(self._names), expression=expression)
 
     def fits(self, frames: Sequence[FrameRows | None]) -> list[bool]:
         """For each frame, by its rows, whether one of them fits; an item that is None does not."""
@@ -217,12 +231,16 @@ class WhereFrames(_Expression):
             places: the topics and partitions of frames.
             errors: the errors in frames, each with its topic, if that is known.
         """
-        of_place = self._relation(places).project(f"{ROW} AS _of_place, topic, partition")
-        of_error = self._relation(errors).distinct().project(f"{ROW} AS _of_error, topic AS _topic, error")
-        about = "_topic IS NULL OR topic IS NULL OR topic = _topic"
-        rows = self._relation(frames).join(of_place, f"{ROW} = _of_place", "left")
-        rows = rows.join(of_error, f"{ROW} = _of_error AND ({about})", "left")
-        return self._items_of(rows.project(", ".join([*self._names, ROW])))
+        import pyarrow as pa
+
+        tables = {"_frames": frames, "_places": places, "_errors": errors}
+        for name, rows in tables.items():
+            self._connection.register(name, pa.Table.from_batches([rows]))
+        try:
+            return self._numbers(lambda: self._connection.execute(self._query).fetchall())
+        finally:
+            for name in tables:
+                self._connection.unregister(name)
 
 
 class FrameRows(NamedTuple):

@@ -155,14 +155,21 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         times = np.asarray(batch["time"].view(pa.int64())) // 1000
         lengths = np.asarray(batch["captured_length"]).astype(np.int64)
         places = np.asarray(batch["@data"])
-        for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
-            if rows.size:
-                mine = times[rows]
-                weights = np.where(lengths[rows] < _least_segment(), NOTE, lengths[rows])
-                size_of_all, late = int(weights.sum()), int((np.maximum.accumulate(mine) - mine).max())
-                read = int(rows[-1]) + 1 == batch.num_rows
-                span = Times(int(mine.min()), int(mine.max()), int(mine.min()))
-                parts.append(_Part(place, rows.size, size_of_all, span, late, read, int(places[rows[-1]])))
+        count, more = divmod(times.size, _PARTS)
+        rows = np.repeat([count + 1, count], [more, _PARTS - more])[: times.size]
+        ends = np.cumsum(rows)
+        starts = ends - rows
+        columns = (
+            rows,
+            np.add.reduceat(np.where(lengths < _least_segment(), NOTE, lengths), starts),
+            np.minimum.reduceat(times, starts),
+            np.maximum.reduceat(times, starts),
+            np.maximum.reduceat(np.maximum.accumulate(times) - times, starts),
+            ends == times.size,
+            places[ends - 1],
+        )
+        for number, weight, first, latest, late, read, at in zip(*(each.tolist() for each in columns), strict=True):
+            parts.append(_Part(place, number, weight, Times(first, latest, first), late, read, at))
     return None if (capture.incomplete or errors) and not damaged_only_at_end(capture, last, errors) else parts
 
 

@@ -516,9 +516,12 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
         "f([1" + "]" * 20_000 + " " * 20_000 + ", a",
         "|00000000|" + (" 00" * 8 + " |") * 5_000 + "x",
         '"\\NUL" ' * 20_000,
+        "0x00, 'a', " * 20_000 + "x",
+        "0uy" + " " * 60_000 + "x",
     ],
     ids=["quotes", "call", "event", "channel", "words", "list", "binary", "number", "joint", "strings", "strace"]
-    + ["base64", "suffix of base64", "suffix", "calls", "argument", "panels", "names"],
+    + ["base64", "suffix of base64", "suffix", "calls", "argument", "panels", "names"]
+    + ["lines of an array", "cast"],
 )
 def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
     begin = time.process_time()
@@ -532,6 +535,26 @@ def test_escapes_that_are_no_byte_cause_no_warning() -> None:
         assert read_input(text.encode()).form == "raw"
     with pytest.raises(Misuse, match="not a character of one byte"):
         read_input(b"[1, '\\q', 'a']")
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("0x00, 0x00, 0x00, 0x05, // size\n'h', 'e', 'l', 'l', 'o',\n0x00, 0x0a, '+'", "hex"),
+        ("\t\t0, 0, 0, 5, // size\n\t\t'h', 'e', 'l', 'l', 'o',\n\t\t0x00, 0x0a, '+',", "decimal"),
+        ("(byte) 0x00, (byte) 0, (byte) 0, 5, 'h', 'e', 108, 108, 'o', 0, 10, '+'", "decimal"),
+        ("0uy;0uy;0uy;5uy;104uy;101uy;108uy;108uy;111uy;\n0uy;10uy;43uy;", "decimal"),
+        ("[0x00, 0x00, 0x00, 0b00000101, b'h', 0x65, 0x6c, 0x6c, b'o', 0x00, 0x0a, b'+']", "hex"),
+    ],
+    ids=["Go", "Go, decimal", "Java", "F#", "Rust"],
+)
+def test_lines_of_an_array_with_characters_or_types(text: str, form: str) -> None:
+    assert read_input(text.encode()) == Input(b"\0\0\0\x05hello\0\n+", form)
+
+
+@pytest.mark.parametrize("text", ["'tis 12", "00, 'a'", "'a' 'b'", "0b101, 'a'", "10, 12, 'a' ?"])
+def test_other_lines_with_apostrophes_are_no_array(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
 
 
 def test_strings_as_haskell_shows_them() -> None:

@@ -67,9 +67,15 @@ _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _ARGUMENT = re.compile(r"[\]})>\s]*+,\s*+&?[a-zA-Z_][\w.]*+\s*+\)[\s;]*+")  # another one of a call
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
-_ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,;]+)")
+_PREFIXED = re.compile(r"0[xX][0-9a-fA-F]{1,2}|0[bB][01]{8}")
+_CHARACTER = r"'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'"
+_ITEM = re.compile(rf"(?P<item>{_CHARACTER}|[^\s,;]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})[uU]?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
+# The same, also with other items, in some lines of an array whose characters or casts tell that they are bytes.
+_BARE_TYPED = re.compile(
+    rf"\s*+(?:(?:-?(?:0|[1-9]\d{{0,2}})|{_PREFIXED.pattern}|{_CHARACTER})(?:\s*+[,;]\s*+|\s++|\Z)){{2,}}+"
+)
 _NUMBER = re.compile(r"-?\d\w*+\Z|'")
 _INDEX = re.compile(r'"(\d++)"\s*+:')  # of JavaScript's typed arrays in JSON
 _CUT = re.compile(r"\.\.\.|…")
@@ -215,7 +221,7 @@ def read_numbers(text: str) -> Input | None:
 
     ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` and ``{"0":0,"1":23}``
     (JSON), ``{ 0, 0x17, 'a' }`` (C), ``[|0uy; 23uy|]`` (F#). Numbers in brackets are decimal unless letters, a prefix
-    or leading zeros say that they are hexadecimal.
+    or leading zeros say that they are hexadecimal. Characters and casts tell that lines are part of an array.
 
     >>> read_numbers("[0, 0, 23, -54]").data.hex(" ")
     '00 00 17 ca'
@@ -223,13 +229,15 @@ def read_numbers(text: str) -> Input | None:
     Raises:
         Misuse: for an incomplete list, or numbers that are not bytes.
     """
-    code = blank(_CAST, blank(COMMENT, text))
+    uncommented = blank(COMMENT, text)
+    code = blank(_CAST, uncommented)
+    typed = code != uncommented or "'" in code
     text = blank(_ALL, code)
     indexes = _INDEX.findall(text)
     if indexes and indexes == [str(number) for number in range(len(indexes))]:
         text = blank(_INDEX, text)
     begin, end, bracket = _body(text)
-    if not bracket and not _BARE.fullmatch(text):
+    if not bracket and not (_BARE_TYPED if typed else _BARE).fullmatch(text):
         return None
     items = [(match.start("item"), match["item"]) for match in _ITEM.finditer(text, begin, end)]
     if bracket == "<" and items and items[0][1] == "Buffer":
@@ -247,19 +255,16 @@ def read_numbers(text: str) -> Input | None:
         return None
     if _is_hex(items):
         return _hex_list(text, items)
-    prefixed = [item[:2] in ("0x", "0X") and bool(_HEX_NUMBER.fullmatch(item)) for _, item in items]
-    if (
-        bracket
-        and any(prefixed)
-        and all(each or item[0] == "'" for each, (_, item) in zip(prefixed, items, strict=True))
-    ):
+    prefixed = [bool(_PREFIXED.fullmatch(item)) for _, item in items]
+    if any(prefixed) and all(each or item[0] == "'" for each, (_, item) in zip(prefixed, items, strict=True)):
         return Input(bytes(_number(text, at, item, signed=False) for at, item in items), "hex")
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
-    if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
+    plain_text = not bracket and not typed
+    if not decimals or (plain_text and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
         return None
     signed = any(match["sign"] for match in decimals)
     data = bytes(_number(text, at, item, signed=signed) for at, item in items)
-    note = None if bracket else "read as decimal numbers; prefix hexadecimal numbers with 0x"
+    note = "read as decimal numbers; prefix hexadecimal numbers with 0x" if plain_text else None
     return Input(data, "decimal", note)
 
 
@@ -297,8 +302,8 @@ def _number(text: str, at: int, item: str, *, signed: bool) -> int:
         raise wrong(text, at, "the list is cut; print all of it")
     if item[0] == "'" and len(item) > 2:
         return _character(text, at, item)
-    if item[:2] in ("0x", "0X") and _HEX_NUMBER.fullmatch(item):
-        return int(item, 16)
+    if _PREFIXED.fullmatch(item):
+        return int(item, 0)
     match = _DECIMAL.fullmatch(item)
     if match is None:
         raise wrong(text, at, f"{item!r} is not the decimal number of a byte")

@@ -99,9 +99,9 @@ class Piece:
         end = self.offset + self.length - self.undecoded
         problems = [(each.offset, str(each)) for each in self.damaged]
         problems += [(end, str(Damaged(end, self.undecoded if each.source else 0, each))) for each in self.errors]
-        problems += [
-            (each.offset, f"{plural(each.length, 'unexplained byte')} at byte {each.offset}") for each in self.gaps
-        ]
+        for gap in self.gaps:
+            text = f"{plural(gap.length, 'unexplained byte')} at byte {gap.offset}"
+            problems.append((gap.offset, ": ".join(filter(None, [text, gap.reason]))))
         return [text for _, text in sorted(problems)]
 
     def all_messages(self) -> Iterator[Message]:

@@ -377,12 +377,13 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Bytes that no field explains: absolute offset and length in bytes, in ``source``."""
+    """Bytes that no field explains: absolute offset and length in bytes, in ``source``, and why, if that is known."""
 
     offset: int
     length: int
     path: str = ""
     source: int = 0
+    reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """offset and length; ``source`` as well in decompressed data."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import wirekit
 from tests.kafka.golden import message, message_set
+from wirekit.cli import group
 from wirekit.conversation import Message
 from wirekit.protocols.kafka import reading
 
@@ -156,3 +159,20 @@ def test_an_empty_segment_has_no_messages(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"")
     assert list(read(path)) == []
+
+
+def test_compressed_data_that_cannot_be_opened_is_a_problem_with_its_reason(tmp_path: Path) -> None:
+    cut = gzip.compress(ONE)[:-8]
+    wrapper = {"offset": 1, "message": {"magic": 0, "attributes": {"codec": 1}, "value": cut}}
+    data = wirekit.encode("kafka.message_set", {"messages": [wrapper]})
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(ONE + data + TWO)
+    (piece,) = reading.pieces_of_file(str(path))
+    place = f"{len(cut)} unexplained bytes at byte {len(ONE) + len(data) - len(cut)}"
+    reason = f"gzip: expected a complete gzip member, found one cut after {len(cut)} bytes"
+    assert piece.problems == [f"{place}: {reason}"]
+    pq = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "tables"
+    CliRunner().invoke(group, ["pipeline", str(path), "--output", str(out)])
+    rows = pq.read_table(out / "quarantine").select(["reason", "length"]).to_pylist()
+    assert rows == [{"reason": reason, "length": len(cut)}]

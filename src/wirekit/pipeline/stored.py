@@ -183,7 +183,8 @@ def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
     """The undecodable part of a piece: the skipped bytes, or all bytes up to the end if the file ends early."""
-    ranges = [(gap.offset, gap.length, "no field explains these bytes", gap.path, gap.offset) for gap in piece.gaps]
+    unexplained = "no field explains these bytes"
+    ranges = [(gap.offset, gap.length, gap.reason or unexplained, gap.path, gap.offset) for gap in piece.gaps]
     end = piece.offset + piece.length
     damaged = [*piece.damaged, *(Damaged(end - piece.undecoded, piece.undecoded, error) for error in piece.errors)]
     for start, length, error in damaged:

@@ -20,7 +20,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from itertools import accumulate
 from pathlib import Path
@@ -35,7 +35,7 @@ from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
-from wirekit.values import Check, Record
+from wirekit.values import Check, Gap, Record
 from wirekit.wire.compressed import Opened
 from wirekit.wire.stream import SHARED
 
@@ -277,7 +277,7 @@ class SegmentFile:
             error,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
             damaged=_undecoded_contents(decoded, _whole_entries(decoded)),
-            gaps=tuple(gap for gap in decoded.gaps if not gap.source),
+            gaps=_gaps(decoded),
             fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
         )
 
@@ -294,7 +294,7 @@ class SegmentFile:
             None,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
             damaged=_undecoded_contents(decoded, messages),
-            gaps=tuple(gap for gap in decoded.gaps if not (gap.source or gap.path.startswith(exceeding))),
+            gaps=tuple(gap for gap in _gaps(decoded) if not gap.path.startswith(exceeding)),
             fits=any(check.status == "ok" for check in decoded.checks),
         )
 
@@ -375,7 +375,7 @@ class SegmentFile:
             self.position - begin,
             messages_of(decoded, topic=self.topic, partition=self.partition),
             damaged=(*_undecoded_contents(decoded, decoded.value.messages), damaged),
-            gaps=tuple(gap for gap in decoded.gaps if not gap.source and gap.offset < damaged.offset),
+            gaps=tuple(gap for gap in _gaps(decoded) if gap.offset < damaged.offset),
             fits=True,
         )
 
@@ -455,6 +455,12 @@ def _whole_entries(decoded: Decoded) -> list[Record]:
     """The entries of a decoded segment, without one in which decoding stopped."""
     entries: list[Record] = decoded.value.messages
     return entries if decoded.error is None else entries[:-1]
+
+
+def _gaps(decoded: Decoded) -> tuple[Gap, ...]:
+    """The bytes of a segment that no field explains; those of compressed data with the reason it cannot be opened."""
+    note_by_path = {check.path: check.note for check in decoded.checks if check.kind == "decompression"}
+    return tuple(replace(gap, reason=note_by_path.get(gap.path, "")) for gap in decoded.gaps if not gap.source)
 
 
 def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Damaged, ...]:

@@ -117,66 +117,55 @@ def batch_of(
     if sizes is None:
         sizes = {each.slot: level.bytes_used(each) for each in columnar.byte_columns}
     code, rows, filled = columnar.program, level.rows, level.arrays
-    columns: list[tuple[str, pa.Array]] = []
-    places: dict[int, int] = {}
+    arrays: dict[str, pa.Array] = {}
     nothing: dict[pa.DataType, pa.Array] = {}
     for place in level.places:
         column = place.entry
         assert isinstance(column, Column)
-        places[column.slot] = len(columns)
         if level.lacks(place):
             of_lengths = column.slot in level.measured
             kind = in_lists(column, pa.int64())[0] if of_lengths else columnar.fields[column.path].type
             if kind not in nothing:
                 nothing[kind] = pa.nulls(rows, kind)
-            columns.append((column.path, nothing[kind]))
+            arrays[column.path] = nothing[kind]
         else:
-            columns.append((column.path, _array(place, level, sizes)))
-        if code.packing is not None and column.slot == code.packing.column:
-            codec = filled["codec"]
-            good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
-            columns.append((f"{column.path}.ok", good))
+            arrays[column.path] = _array(place, level, sizes)
     offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
     extents = {"@offset": offset, "@length": filled["length"]} | ({"@gap": filled["gap"]} if code.gaps else {})
-    columns += [(name, _numbers(extents[name], pa.int64())) for name in extents if chosen(name, fields)]
+    arrays |= {name: _numbers(extents[name], pa.int64()) for name in extents if chosen(name, fields)}
     if code.packing is not None:
-        columns.append(
-            ("@depth", _numbers(np.full(rows, depth, np.int32) if depth else np.zeros(rows, np.int32), pa.int32()))
-        )
+        codec, path = filled["codec"], code.columns[code.packing.column].path
+        good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
+        depths = np.full(rows, depth, np.int32) if depth else np.zeros(rows, np.int32)
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
-        columns.append(("@wrapper", roots))
-    names, arrays = tuple(name for name, _ in columns), [array for _, array in columns]
+        arrays |= {f"{path}.ok": good, "@depth": _numbers(depths, pa.int32()), "@wrapper": roots}
     large = any(size > LARGE for size in sizes.values())
     if not (level.trays or large):
-        places_of, schema = _selection(columnar, names, fields, level.measured, metadata)
-        return pa.RecordBatch.from_arrays([arrays[place] for place in places_of], schema=schema)
-    all_fields = [columnar.fields[name] for name in names]
-    for tray in reversed(level.trays):
-        slot = tray.tables.at
-        good, at = _all_good(slot, code.columns[slot].nullable, level), places[slot]
-        added = list(message_arrays(tray, level.buffer, rows, good))
-        all_fields[at:at] = [field for field, _ in added]
-        arrays[at:at] = [array for _, array in added]
-    if large or level.measured:
-        all_fields = [field.with_type(array.type) for field, array in zip(all_fields, arrays, strict=True)]
-    here = [place for place, field in enumerate(all_fields) if chosen(field.name, fields)]
-    schema = pa.schema(
-        [all_fields[place] for place in here], described(columnar.plan.key, columnar) if metadata else None
-    )
-    return pa.RecordBatch.from_arrays([arrays[place] for place in here], schema=schema)
+        schema = _schema_of(columnar, tuple(arrays), fields, level.measured, metadata)
+        return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+    tray_by_path = {code.columns[tray.tables.at].path: tray for tray in level.trays}
+    columns: list[tuple[pa.Field, pa.Array]] = []
+    for field in columnar.schema:
+        if (tray := tray_by_path.get(field.name)) is not None:
+            slot = tray.tables.at
+            columns += message_arrays(tray, level.buffer, rows, _all_good(slot, code.columns[slot].nullable, level))
+        if (array := arrays.get(field.name)) is not None:
+            columns.append((field.with_type(array.type) if large or level.measured else field, array))
+    columns = [(field, array) for field, array in columns if chosen(field.name, fields)]
+    schema = pa.schema([field for field, _ in columns], described(columnar.plan.key, columnar) if metadata else None)
+    return pa.RecordBatch.from_arrays([array for _, array in columns], schema=schema)
 
 
 @lru_cache(1 << 10)
-def _selection(
+def _schema_of(
     columnar: Columnar, names: tuple[str, ...], fields: tuple[str, ...] | None, measured: frozenset[int], metadata: bool
-) -> tuple[list[int], pa.Schema]:
-    """The places of the requested columns among some columns without messages, and their schema."""
+) -> pa.Schema:
+    """The schema of the requested ones of some columns without messages."""
     columns = [columnar.program.columns[slot] for slot in measured]
     lengths = {each.path: in_lists(each, pa.int64())[0] for each in columns}
-    here = [place for place, name in enumerate(names) if chosen(name, fields)]
-    requested = [columnar.fields[names[place]] for place in here]
+    requested = [each for each in columnar.schema if each.name in names and chosen(each.name, fields)]
     requested = [each.with_type(lengths[each.name]) if each.name in lengths else each for each in requested]
-    return here, pa.schema(requested, described(columnar.plan.key, columnar) if metadata else None)
+    return pa.schema(requested, described(columnar.plan.key, columnar) if metadata else None)
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
-from wirekit.program.columns import Reason
+from wirekit.program.columns import Column, Reason
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Picked, Value
 from wirekit.varints import ZIGZAG
@@ -246,6 +246,14 @@ def is_leaf(place: Place, slot: int) -> bool:
     """Whether a field has a column: it is no message, or a message in a list without fields."""
     each = place.field
     return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
+
+
+def field_column(place: Place) -> Column:
+    """The column of a field of a message, without its slot and list."""
+    each = place.field
+    assert each is not None
+    kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
+    return Column(place.path, kind, "uint8" if kind == "flag" else each.dtype, True, each.table, unit=place.unit)
 
 
 def chosen(path: str, fields: tuple[str, ...] | None) -> bool:

@@ -8,13 +8,13 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.messages import Place, is_leaf, message_values, tables
+from wirekit.program.messages import Place, field_column, is_leaf, message_values, tables
 from wirekit.program.steps import Let, Mark
 from wirekit.program.values import Place as Source
 from wirekit.program.values import Scope, Value
@@ -87,9 +87,7 @@ class Messages(Branches):
             self.lists.append(group)
             message.lists[owner] = group
         within = message.lists[owner] if owner >= 0 else None
-        kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
-        dtype = "uint8" if kind == "flag" else each.dtype
-        column = Column(place.path, kind, dtype, True, each.table, next(self.slots), place.unit, within)
+        column = replace(field_column(place), slot=next(self.slots), within=within)
         message.columns[slot] = column
         at = slot
         if within is not None:

@@ -28,10 +28,9 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns.column_names import checked, leaves
 from wirekit.compiler.columns.meanings import TIMES
 from wirekit.compiler.columns.programs import Columnar, program, type_of
-from wirekit.compiler.columns.protobuf import leaf_type
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
-from wirekit.program.messages import Tables, chosen
+from wirekit.program.messages import Tables, chosen, field_column
 from wirekit.times import EARLIEST_US, LATEST_US
 
 SCANNED = {"@gap": "_gap", "@depth": "_depth", "@index": "_index"}
@@ -256,7 +255,7 @@ def _places(table: Tables) -> Iterator[Leaf]:
         each = place.field
         assert each is not None
         lists = (table.places[place.owner].path,) if place.owner >= 0 else (place.path,) if each.repeated else ()
-        yield Leaf(place.path, leaf_type(each), True, lists, place.unit)
+        yield Leaf(place.path, type_of(field_column(place)), True, lists, place.unit)
 
 
 def _type(leaf: Leaf, dated: bool) -> pa.DataType:

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import memory as pool
+from wirekit.compiler.columns.programs import type_of
 from wirekit.program.columns import field_metadata
-from wirekit.program.messages import SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
+from wirekit.program.messages import SLOT_WIDTH, VALUES, Place, Tables, chosen, field_column, is_leaf, memory, slot_at
 from wirekit.wire.protobuf import BYTES, Field
 
 COLUMNS = 8  # fields for which memory is allocated at first
@@ -165,17 +166,10 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
         yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
 
 
-def leaf_type(each: Field) -> pa.DataType:
-    """The type of a field's values in Arrow."""
-    type_by_kind = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
-    return type_by_kind.get(each.kind) or pa.from_numpy_dtype(np.dtype(each.dtype))
-
-
 @cache
 def _field_of(place: Place) -> pa.Field:
-    each = place.field
-    assert each is not None
-    return pa.field(place.path, leaf_type(each), True, field_metadata(each.table, place.unit))
+    column = field_column(place)
+    return pa.field(column.path, type_of(column), True, field_metadata(column.table, column.unit))
 
 
 def _array(

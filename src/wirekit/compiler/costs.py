@@ -11,6 +11,7 @@ from wirekit.compiler import ir
 from wirekit.wire.costs import RECORD, SLOT, SYMBOL, VERDICT
 
 
+@ir.remembered
 def cost(node: ir.Node) -> int:
     """Bytes of memory that a value takes, without elements of lists, protobuf messages and other schemas inside.
 
@@ -19,7 +20,22 @@ def cost(node: ir.Node) -> int:
     >>> cost(registry["kafka.request_header"].layout) == RECORD + SLOT + SYMBOL + 3 * NUMBER + 4 * SLOT
     True
     """
-    return _cost(node, {})
+    match node:
+        case ir.BitFields(fields=fields):
+            return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
+        case ir.Structure(members=members, measures=measures, sums=sums):
+            verdicts = len(sums) + sum(not each.is_limit for each in measures)
+            inside = sum(SLOT + cost(member.node) for member in members)
+            return RECORD + SLOT + VERDICT * verdicts + inside
+        case ir.Alternatives(nodes=nodes):
+            return max(map(cost, nodes), default=0)
+        case ir.Packed(blob=blob, node=inner):
+            return cost(blob) + cost(inner)
+        case ir.Constant(node=inner, fatal=False):
+            return VERDICT + cost(inner)
+        case ir.Around(node=inner):
+            return cost(inner)
+    return node.COST
 
 
 def cost_of_elements(layout: ir.Node) -> int:
@@ -30,31 +46,6 @@ def cost_of_elements(layout: ir.Node) -> int:
     True
     """
     return max((cost(each.element) for _, each in ir.walk(layout) if isinstance(each, ir.Several)), default=0)
-
-
-def _cost(node: ir.Node, cost_by_node: dict[int, int]) -> int:
-    if id(node) not in cost_by_node:
-        cost_by_node[id(node)] = _estimated(node, cost_by_node)
-    return cost_by_node[id(node)]
-
-
-def _estimated(node: ir.Node, cost_by_node: dict[int, int]) -> int:
-    match node:
-        case ir.BitFields(fields=fields):
-            return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
-        case ir.Structure(members=members, measures=measures, sums=sums):
-            verdicts = len(sums) + sum(not each.is_limit for each in measures)
-            inside = sum(SLOT + _cost(member.node, cost_by_node) for member in members)
-            return RECORD + SLOT + VERDICT * verdicts + inside
-        case ir.Alternatives(nodes=nodes):
-            return max((_cost(inner, cost_by_node) for inner in nodes), default=0)
-        case ir.Packed(blob=blob, node=inner):
-            return _cost(blob, cost_by_node) + _cost(inner, cost_by_node)
-        case ir.Constant(node=inner, fatal=False):
-            return VERDICT + _cost(inner, cost_by_node)
-        case ir.Around(node=inner):
-            return _cost(inner, cost_by_node)
-    return node.COST
 
 
 def grows(node: ir.Node) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from typing import Any, ClassVar, dataclass_transform
+from functools import cache, wraps
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal, fields_of
@@ -18,6 +18,8 @@ from wirekit.values import Record, SymbolTable, record_type
 from wirekit.varints import SHORT, VarintForm
 from wirekit.wire.costs import BYTES, LIST, NUMBER, SLOT, SYMBOL
 from wirekit.wire.message_fields import Derived
+
+T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True)
@@ -539,44 +541,49 @@ def nested(node: Node) -> Iterator[tuple[int, Node]]:
         waiting += [(inner, deeper) for _, inner in parts(at)]
 
 
-def read_outside(
-    node: Node,
-    trees: Callable[[Node], Iterable[Expression]],
-    reads_by_node: dict[int, tuple[Node, tuple[tuple[int, str], ...]]] | None = None,
-) -> tuple[tuple[int, str], ...]:
+def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> tuple[tuple[int, str], ...]:
     """The fields of enclosing structures that the expressions in a node read: (structures further out, name).
 
     Args:
-        trees: returns the expressions of a node.
-        reads_by_node: the results for nodes, by id, of calls with the same ``trees``; gets those for all nodes inside.
+        trees: returns the expressions of a node; nodes store the results for each such function.
     """
-    reads_by_node = {} if reads_by_node is None else reads_by_node
-    if id(node) not in reads_by_node:
+    reads_by_trees: dict[Any, tuple[tuple[int, str], ...]] = vars(node).setdefault("_reads", {})
+    if trees not in reads_by_trees:
         read = [(each.up, each.names[0]) for tree in trees(node) for each in fields_of(tree)]
         around = isinstance(node, Structure)
         for _, inner in parts(node):
-            read += [(up - around, name) for up, name in read_outside(inner, trees, reads_by_node) if up >= around]
-        reads_by_node[id(node)] = node, tuple(dict.fromkeys(read))  # with the node, so that its id is not reused
-    return reads_by_node[id(node)][1]
+            read += [(up - around, name) for up, name in read_outside(inner, trees) if up >= around]
+        reads_by_trees[trees] = tuple(dict.fromkeys(read))
+    return reads_by_trees[trees]
+
+
+def own_expressions(node: Node) -> list[Expression]:
+    """A node's own expressions, without refusals."""
+    return [tree for _, tree in expressions(node)]
 
 
 def reads_outside(node: Node) -> bool:
     """Whether an expression in a node reads a field of an enclosing structure."""
-    return bool(read_outside(node, lambda each: (tree for _, tree in expressions(each))))
+    return bool(read_outside(node, own_expressions))
 
 
+def remembered(function: Callable[[Node], T]) -> Callable[[Node], T]:
+    """Stores the results of a function in the nodes, because layouts share nodes at many paths."""
+    name = f"_{function.__module__}.{function.__name__}"
+
+    @wraps(function)
+    def recall(node: Node) -> T:
+        results: dict[str, T] = vars(node)
+        if name not in results:
+            results[name] = function(node)
+        return results[name]
+
+    return recall
+
+
+@remembered
 def minimum(node: Node) -> int:
     """The smallest size in bytes of a value of a node."""
-    return _minimum(node, {})
-
-
-def _minimum(node: Node, minimum_by_node: dict[int, int]) -> int:
-    if id(node) not in minimum_by_node:
-        minimum_by_node[id(node)] = _measured(node, minimum_by_node)
-    return minimum_by_node[id(node)]
-
-
-def _measured(node: Node, minimum_by_node: dict[int, int]) -> int:
     match node:
         case Number(least=least):
             return least
@@ -591,11 +598,11 @@ def _measured(node: Node, minimum_by_node: dict[int, int]) -> int:
         case Several(count=Number(least=least)) | Bounded(length=Number(least=least)):
             return least
         case Structure(members=members):
-            return sum(_minimum(member.node, minimum_by_node) for member in members)
+            return sum(minimum(member.node) for member in members)
         case Alternatives(nodes=nodes):
-            return min((_minimum(inner, minimum_by_node) for inner in nodes), default=0)
+            return min(map(minimum, nodes), default=0)
         case Qualified(node=inner) | Packed(blob=inner):
-            return _minimum(inner, minimum_by_node)
+            return minimum(inner)
     return 0
 
 

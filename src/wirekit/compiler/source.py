@@ -10,7 +10,6 @@ import keyword
 import linecache
 import struct
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -153,11 +152,11 @@ class Generator:
 
     Attributes:
         NAMES: the initial names of the module.
-        ROLES: the roles of the expressions that the code evaluates.
+        evaluated: returns the expressions of a node that the code evaluates.
     """
 
     NAMES: ClassVar[dict[str, Any]] = {}
-    ROLES: ClassVar[tuple[str, ...]] = ()
+    evaluated: ClassVar[staticmethod[[ir.Node], list[Expression]]]
     purpose = ""
     arguments = ""
 
@@ -166,7 +165,6 @@ class Generator:
         self.names = {"Unusual": Unusual, "missing": missing, "resolve": resolve, **self.NAMES}
         self._units: dict[int, Function] = {}
         self._unwritten: dict[str, Function] = {}
-        self._reads: dict[Any, dict[int, tuple[ir.Node, tuple[tuple[int, str], ...]]]] = defaultdict(dict)
         self._functions: list[list[str]] = []
         self._lines: list[str] = []
         self._constants: dict[tuple[str, int], str] = {}
@@ -184,10 +182,6 @@ class Generator:
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         """The lines of a node's function."""
         raise NotImplementedError
-
-    def _trees(self, node: ir.Node) -> Iterator[Expression]:
-        """The expressions of a node that the code evaluates."""
-        return trees_in(node, self.ROLES)
 
     def compile(self) -> Callable[..., Any]:
         """The function of the whole layout; functions that it calls are generated and compiled on their first call."""
@@ -236,7 +230,7 @@ class Generator:
     def _unit(self, node: ir.Node) -> Function:
         """The function of a node; a shared node has one function."""
         if id(node) not in self._units:
-            free = sorted(ir.read_outside(node, self._trees, self._reads[None]))
+            free = sorted(ir.read_outside(node, self.evaluated))
             unit = self._units[id(node)] = Function(f"unit{len(self._units)}", node, free)
             self._unwritten[unit.name] = unit
             self.names[unit.name] = self._first(unit.name)
@@ -334,14 +328,10 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _members_read(
-        self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None
-    ) -> set[str]:
-        """The members that expressions read; ``trees`` returns the expressions of a node, by default all evaluated."""
-        reads_by_node = self._reads[trees]
-        reads = (
-            pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees, reads_by_node)
-        )
+    @staticmethod
+    def _members_read(node: ir.Structure, trees: Callable[[ir.Node], list[Expression]]) -> set[str]:
+        """The members that expressions read; ``trees`` returns the expressions of a node."""
+        reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees))
         return {name for up, name in reads if up == 0}
 
 
@@ -358,14 +348,14 @@ def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., An
     return unit, module
 
 
-def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:
-    """The expressions of a node of these roles, and those that a choice depends on."""
-    return (tree for role, tree in ir.expressions(node) if role in roles or role == "on")
+def of_roles(*roles: str) -> Callable[[ir.Node], list[Expression]]:
+    """A function that returns the expressions of a node of these roles, and those that a choice depends on."""
+    return lambda node: [tree for role, tree in ir.expressions(node) if role in roles or role == "on"]
 
 
-def choosing(node: ir.Node) -> Iterator[Expression]:
+def choosing(node: ir.Node) -> list[Expression]:
     """The expressions of a node that select the layout of a mapping."""
-    return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
+    return [tree for role, tree in ir.expressions(node) if role == "on" or isinstance(node, ir.Either)]
 
 
 def integer_variable(code: Code, value: str) -> str:

@@ -35,7 +35,6 @@ class Builder(Structures):
     """
 
     NAMES = by_name(integer, real, flag, octets, sequence, elements, Symbol, Opened)
-    ROLES = ("condition", "default", "length", "count", "value")
     purpose = "build"
     arguments = "S, o, x"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
@@ -10,13 +10,15 @@ from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance
-from wirekit.compiler.source import Generator, Scope, field_of, put_derived
+from wirekit.compiler.source import Generator, Scope, field_of, of_roles, put_derived
 from wirekit.wire.blobs import POSITION
 from wirekit.wire.derived import innermost_first
 
 
 class Structures(Generator):
     """Generates code that builds structures; ``x`` is the variable with the value."""
+
+    evaluated = staticmethod(of_roles("condition", "default", "length", "count", "value"))
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         """Generates the code of a node of any kind."""
@@ -25,7 +27,7 @@ class Structures(Generator):
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
         self._begin(code, node, x)
         inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
-        used = self._members_read(node)
+        used = self._members_read(node, self.evaluated)
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
         alone = all(_stands_alone(node, measure, rules) for measure in apart.values())
@@ -223,12 +225,12 @@ class Structures(Generator):
 
 def _sizes_inside(node: ir.Structure, measure: ir.Measure) -> bool:
     """Whether a size or count is computed from a length before the length is known."""
-
-    def sizes(inside: ir.Node) -> Iterator[Expression]:
-        return (tree for role, tree in ir.expressions(inside) if role in ("length", "count"))
-
     covered, length = node.members[measure.at : measure.last + 1], (0, node.members[measure.at].name)
-    return any(length in ir.read_outside(member.node, sizes) for member in covered)
+    return any(length in ir.read_outside(member.node, _sizes) for member in covered)
+
+
+def _sizes(node: ir.Node) -> list[Expression]:
+    return [tree for role, tree in ir.expressions(node) if role in ("length", "count")]
 
 
 def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from wirekit.compiler import ir
-from wirekit.compiler.rows.state import Cut, Site, Unit, span
-from wirekit.compiler.source import Code, Generator, Scope, by_name
+from wirekit.compiler.rows.state import Cut, site_of, span
+from wirekit.compiler.source import Code, Generator, Scope, by_name, of_roles
 from wirekit.values import Symbol
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
@@ -142,14 +142,10 @@ class DecodingGenerator(Generator):
     """
 
     NAMES = by_name(Cut, Opened, Symbol, elements) | {"span": span}
-    ROLES = ("condition", "length", "count", "announced", "size", "value")
+    evaluated = staticmethod(of_roles("condition", "length", "count", "announced", "size", "value"))
     tracing = False
     purpose = "rows"
     arguments = "S, b, p, e, q"
-
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        self._sites: dict[Site, Site] = {}
-        super().__init__(key, layout, resolve)
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Decoding([header], tracing=self.tracing)
@@ -187,8 +183,7 @@ class DecodingGenerator(Generator):
         differs: bool = False,
         note: str = "",
     ) -> None:
-        site = Site(path.template, kind, status, differs, note)
-        name = self._constant(self._sites.setdefault(site, site), "K")
+        name = self._constant(site_of(path.template, kind, status, differs, note), "K")
         code.records = code.verdicts = True
         code.add_line(f"checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
         if status == "bad":

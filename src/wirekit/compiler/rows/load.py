@@ -7,11 +7,10 @@ mapping, or explains the error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, by_name, choosing, field_of, is_large, units
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
@@ -48,6 +47,7 @@ class Loader(Generator):
 
     NAMES = by_name(other, extras, counted, plain_mapping, Symbol) | {"packed": load_opened, "number": load_integer}
     NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes, "bit": load_bit}
+    evaluated = staticmethod(choosing)
     purpose = "load"
     arguments = "S, x"
 
@@ -55,9 +55,6 @@ class Loader(Generator):
         code = Code([header])
         code.add_line(f"return {self._node(code, node, 'x', scope)}")
         return code.all_lines()
-
-    def _trees(self, node: ir.Node) -> Iterator[Expression]:
-        return choosing(node)
 
     # Each of the following methods generates the code of one kind of node, and returns the variable with its value.
     # ``x`` is the variable with the JSON form.
@@ -117,7 +114,7 @@ class Loader(Generator):
                 code.add_line(f"{value} = {self._node(code, node, x, scope)}")
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
-        inner, used = Scope({}, scope), self._members_read(node)
+        inner, used = Scope({}, scope), self._members_read(node, self.evaluated)
         with code.block(f"if {x}.__class__ is dict:"):
             left = code.let("c", f"len({x})")
             record = self._blank(code, node.record)

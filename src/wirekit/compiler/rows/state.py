@@ -39,6 +39,10 @@ class Site:
     note: str = ""
 
 
+site_of = functools.lru_cache(1 << 12)(Site)
+"""The site with these facts, for all verdicts the same object."""
+
+
 class State(Allowance):
     """State of one decode: verdicts not yet expanded, spans, decompressed data, limits; its own allowance.
 

@@ -211,8 +211,11 @@ def _want(t: Any, c: Any, row: Any, size: Any) -> None:
 
 
 @inlined
-def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
-    """Sets whether a row of a column has a value."""
+def _begin(t: Any, c: Any, row: Any, present: Any) -> bool:
+    """Sets whether a row of a column has a value; returns False if memory for the row is missing."""
+    if row >= get(t, c + op.ROOM):
+        _want(t, c, row, np.int64(0))
+        return False
     valid = get(t, c + op.VALID)
     if valid != 0:
         first = get(t, c + op.NEXT)
@@ -221,6 +224,7 @@ def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
                 _pad(t, c, row)
             put(t, c + op.NEXT, row + 1)
         _write_8(valid, get(t, c + op.ROOM), row, present)
+    return True
 
 
 @inner
@@ -233,13 +237,9 @@ def emit_number(t: Any, reg: Any, column: Any, value: Any, present: Any) -> None
 @inlined
 def add_number(t: Any, c: Any, row: Any, value: Any, present: Any) -> None:
     """Adds a number to a column as the value of a row."""
-    room = get(t, c + op.ROOM)
-    if row >= room:
-        _want(t, c, row, np.int64(0))
-        return
-    _begin(t, c, row, present)
-    width = get(t, c + op.VALUE_WIDTH)
-    _put_value(get(t, c + op.VALUES), room * width + op.SPARE, row * width, value, width)
+    if _begin(t, c, row, present):
+        width = get(t, c + op.VALUE_WIDTH)
+        _put_value(get(t, c + op.VALUES), get(t, c + op.ROOM) * width + op.SPARE, row * width, value, width)
 
 
 @inner
@@ -252,10 +252,8 @@ def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: 
 @inlined
 def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -> None:
     """Adds bytes of the buffer to a column as the value of a row."""
-    if row >= get(t, c + op.ROOM):
-        _want(t, c, row, np.int64(0))
+    if not _begin(t, c, row, present):
         return
-    _begin(t, c, row, present)
     at, room = offset(t, c, row), get(t, c + op.BYTES_ROOM)
     if length > room - at:
         _want(t, c, row, at + length)
@@ -271,11 +269,8 @@ def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
     """Adds a row to a list: the end of its elements."""
     c = np.int64(column)
     row = get(reg, get(t, c + op.INDEX))
-    if row >= get(t, c + op.ROOM):
-        _want(t, c, row, np.int64(0))
-        return
-    _begin(t, c, row, present)
-    _put_offset(t, c, row + 1, get(reg, get(t, c + op.ELEMENTS)))
+    if _begin(t, c, row, present):
+        _put_offset(t, c, row + 1, get(reg, get(t, c + op.ELEMENTS)))
 
 
 @inner

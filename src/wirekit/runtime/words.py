@@ -76,6 +76,12 @@ def place_of(entry: int) -> int:
     return op.COLUMNS + op.WIDTH_OF_COLUMN * entry
 
 
+def how(number: ir.Number) -> int:
+    """The encoding of a number, as a word for the interpreter."""
+    big = op.BIG if not number.little or number.size == 1 else 0
+    return 64 - 8 * number.size + big + (op.SIGNED if number.signed and not number.real else 0)
+
+
 class Encoder:
     """Encodes steps as words.
 
@@ -85,6 +91,7 @@ class Encoder:
     """
 
     opcodes: ClassVar[tuple[ModuleType, ...]] = (op,)
+    how = staticmethod(how)
 
     def __init__(self, reasons: list[Reason], constants: dict[int, int], places: dict[int, int]) -> None:
         self.code: list[int] = []
@@ -191,10 +198,6 @@ class Encoder:
                 self.add_words(0)
             elif each.name not in fields_of(kind, "shown"):
                 self.add_words(value)
-
-    def how(self, number: ir.Number) -> int:
-        """The encoding of a number, as a word for the interpreter."""
-        return how(number)
 
     def step(self, step: Step) -> None:
         match step:
@@ -371,12 +374,6 @@ def fault_word(fault: Fault, reasons: list[Reason]) -> int:
     """The word of a fault."""
     limit = reasons[fault.reason - 1].kind == "limit"
     return fault.reason + (op.CUT_FAULT if fault.cut else 0) + (op.LIMIT_FAULT if limit else 0)
-
-
-def how(number: ir.Number) -> int:
-    """The encoding of a number, as a word for the interpreter."""
-    big = op.BIG if not number.little or number.size == 1 else 0
-    return 64 - 8 * number.size + big + (op.SIGNED if number.signed and not number.real else 0)
 
 
 def checksum_words(form: Form) -> tuple[int, list[int]]:

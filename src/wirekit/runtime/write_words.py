@@ -37,7 +37,8 @@ class _Encoder(Encoder):
     def place(self, column: Column | Repeated) -> int:
         return place_of(column.slot) if isinstance(column, Column) else NONE
 
-    def how(self, number: ir.Number) -> int:
+    @staticmethod
+    def how(number: ir.Number) -> int:
         if number.form is not None:
             return op.VARINT * (1 + opcodes.FORMS.index(number.form.kind))
         return number.size + (0 if number.little or number.size == 1 else op.BIG)

@@ -32,6 +32,8 @@ import hashlib
 import inspect
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -120,13 +122,6 @@ def _called(builder: Any, name: str, result: ir.Type, arguments: list[Any]) -> A
     return builder.call(builder.module.declare_intrinsic(name, fnty=kind), arguments)
 
 
-def _load(builder: Any, kind: ir.Type, data: Any, position: Any) -> Any:
-    place = builder.inttoptr(builder.add(data, position), ir.PointerType(kind))
-    value = builder.load(place, typ=kind)
-    value.align = 1
-    return value
-
-
 _byte, _word = loader(types.uint8, 8, 1, False), loader(types.uint64, 64, 1, sys.byteorder != "little")
 
 
@@ -136,7 +131,9 @@ def _vector(typing: Any, words: Any, data: Any, position: Any) -> Any:
     kind = _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _load(builder, ir.VectorType(_I64, kind.words), *arguments[1:])
+        register = ir.VectorType(_I64, kind.words)
+        place = builder.inttoptr(builder.add(*arguments[1:]), ir.PointerType(register))
+        return builder.load(place, align=1, typ=register)
 
     return kind(words, data, types.intp), lower
 
@@ -196,20 +193,17 @@ def _element(typing: Any, vector: Any, index: Any) -> Any:
     return types.uint64(vector, index), lower
 
 
-def _joining(operation: str) -> Any:
-    """A function that joins two registers bit by bit, by an operation of LLVM."""
+def _joining(instructions: Callable[..., Any]) -> Any:
+    """A function that joins two registers; ``instructions`` emits its code, by a builder of LLVM."""
 
     @intrinsic
     def joined(typing: Any, one: Any, other: Any) -> Any:
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return getattr(builder, operation)(*arguments)
+            return instructions(builder, *arguments)
 
         return one(one, one), lower
 
     return joined
-
-
-_and, _xor = _joining("and_"), _joining("xor")
 
 
 def _multiplied(builder: Any, one: Any, other: Any, word: int) -> Any:
@@ -230,26 +224,16 @@ def _folded(typing: Any, vector: Any, factors: Any, ahead: Any) -> Any:
     return vector(vector, vector, vector), lower
 
 
-@intrinsic
-def _product(typing: Any, one: Any, other: Any) -> Any:
-    """The carry-less products of the first words of all blocks."""
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _multiplied(builder, arguments[0], arguments[1], 0)
-
-    return one(one, one), lower
-
-
-@intrinsic
-def _shuffled(typing: Any, block: Any, indexes: Any) -> Any:
+def _moved(builder: Any, block: Any, indexes: Any) -> Any:
     """The bytes of a block by their indexes; 0x80 gives a zero."""
+    kind = ir.VectorType(_I8, 16)
+    values = [builder.bitcast(each, kind) for each in (block, indexes)]
+    return builder.bitcast(_called(builder, "llvm.x86.ssse3.pshuf.b.128", kind, values), block.type)
 
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(_I8, 16)
-        values = [builder.bitcast(argument, kind) for argument in arguments]
-        return builder.bitcast(_called(builder, "llvm.x86.ssse3.pshuf.b.128", kind, values), arguments[0].type)
 
-    return block(block, block), lower
+_and, _xor, _shuffled = _joining(ir.IRBuilder.and_), _joining(ir.IRBuilder.xor), _joining(_moved)
+_product = _joining(partial(_multiplied, word=0))
+"""The carry-less products of the first words of all blocks."""
 
 
 @intrinsic(prefer_literal=True)

@@ -120,8 +120,7 @@ class Branches(Choices):
 
     def wrong(self, node: ir.Alternatives, path: str) -> Value:
         """Refuses a value that no case has."""
-        zero = self.constant(0)
-        self.add_step(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
+        self.fail("==", self.constant(0), 0, path, self.no_case(node))
         return Value(unfit="nothing")
 
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:

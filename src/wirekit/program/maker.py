@@ -186,6 +186,10 @@ class Maker(Program):
             self.numbers[reason] = len(self.reasons)
         return steps.Fault(self.numbers[reason], kind == "short" and self.limit == self.cutting)
 
+    def fail(self, symbol: str, left: int, right: int, path: str, text: str) -> None:
+        """Ends the record, or refuses the row, if a comparison with a number holds."""
+        self.add_step(steps.Refuse(symbol, left, self.constant(right), self.fault(path, "wrong", text)))
+
     def bound(self, size: int, path: str) -> None:
         """Requires a number of bytes."""
         self.add_step(steps.Need(size, self.limit, self.needs(size, path)))
@@ -214,8 +218,7 @@ class Maker(Program):
 
     def not_negative(self, register: int, path: str, noun: str = "length") -> None:
         """Requires that a length or count is at least 0."""
-        fault = self.fault(path, "wrong", f"expected a {noun} of at least 0")
-        self.add_step(steps.Refuse("<", register, self.constant(0), fault))
+        self.fail("<", register, 0, path, f"expected a {noun} of at least 0")
 
     def number_in_front(
         self, node: ir.Blob | ir.Several, number: ir.Number, path: str, noun: str
@@ -351,8 +354,7 @@ class Maker(Program):
     def require(self, value: Value, tree: Expression, path: str) -> None:
         """Refuses records in which a value is absent that an expression needs."""
         if value.present:
-            fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
-            self.add_step(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
+            self.fail("==", self.all_of(value.present), 0, path, f"expected a value for {tree}, found none")
 
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
         """The bytes of a constant byte string or text."""

@@ -122,9 +122,7 @@ class _Reader(Branches):
         same = self.begins(start, self.let("+", start, length), expected)
         same = self.let("and", same, self.let("==", length, self.constant(len(expected))))
         if node.fatal:
-            self.add_step(
-                steps.Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}"))
-            )
+            self.fail("==", same, 0, path, f"expected {node.value}")
         else:
             self.add_step(steps.Emit(self.verdict(path), same))
         return value

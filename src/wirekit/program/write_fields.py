@@ -17,7 +17,7 @@ from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
-from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Refuse, Test
+from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, value_of
 from wirekit.wire.blobs import ZEROS
@@ -60,10 +60,6 @@ class Fields(Choices):
     def refusal(self, path: str, text: str) -> Fault:
         """The fault for a refused row."""
         return Choices.fault(self, path, "refused", text)
-
-    def fail(self, symbol: str, left: int, right: int, path: str, text: str) -> None:
-        """Refuses the row if a comparison with a number holds."""
-        self.add_step(Refuse(symbol, left, self.constant(right), self.refusal(path, text)))
 
     # Columns.
 

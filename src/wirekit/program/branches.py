@@ -177,7 +177,7 @@ class Branches(Choices):
                 self.add_step(steps.Emit(verdict, self.constant(0)))
                 start, length = self.fresh(), self.fresh()
                 self.add_step(steps.Slice(start, length, self.limit))
-                self.add_step(steps.Gap(length))
+                self.unexplained(length)
                 self.add_step(steps.Copy(self.column(path, BYTES), start, length))
             self.add_step(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
             return Value(unfit="a field that may not fit")

@@ -234,6 +234,10 @@ class Maker(Program):
             self.not_negative(size, path, noun)
         return size, present
 
+    def unexplained(self, size: int) -> None:
+        """Counts bytes that no field explains."""
+        self.add_step(steps.Let(steps.EXTRA, "+", steps.EXTRA, size))
+
     def column(self, path: str, like: Column) -> Column:
         """A new column like one without a place, or that of an alternative with the same path and content."""
         for column in self.merging:

@@ -26,7 +26,7 @@ def without_needless(body: steps.Body) -> steps.Body:
     """The steps without those whose result is never read."""
     before = None
     while before is not body:
-        needed = {register for step in every(body) for register in step.reads()}
+        needed = {steps.EXTRA, *(register for step in every(body) for register in step.reads())}
         before, body = body, _mapped(body, partial(_useful, needed=needed))
     return body
 

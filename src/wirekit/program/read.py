@@ -162,7 +162,7 @@ class _Reader(Branches):
             self.add_step(steps.Slice(start, length, None))
         if not node.explained:
             self.gaps = True
-            self.add_step(steps.Gap(length))
+            self.unexplained(length)
         column = self.column(path, column_of(node))
         if present is not None:
             column.nullable = True
@@ -470,9 +470,10 @@ class _Reader(Branches):
             if form is None:
                 self.add_step(steps.Call(good, Summed(total.algorithm, number), start, end, at))
             else:
-                hole, mask = at if within else None, -1 if size == 8 else (1 << 8 * size) - 1
-                stored_at = self.operand(stored.place)
-                self.add_step(steps.Checksum(good, total.algorithm, start, end, hole, stored_at, mask, form))
+                expected = self.operand(stored.place)
+                if stored.low < 0 and size < 8:
+                    expected = self.let("&", expected, self.constant((1 << 8 * size) - 1))
+                self.add_step(steps.Sum(good, total.algorithm, start, end, at if within else None, expected, form))
             self.add_step(steps.Emit(self.verdict(name), good))
             return Value()
 

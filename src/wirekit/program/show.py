@@ -47,7 +47,7 @@ class Show:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.names = {register: str(value) for value, register in program.constants.items()}
-        self.names |= {steps.RANGE: "end", steps.FRAME: "frame", steps.ROW: "row"}
+        self.names |= {steps.RANGE: "end", steps.FRAME: "frame", steps.ROW: "row", steps.EXTRA: "gap"}
 
     def body(self, body: Body) -> Iterator[str]:
         for step in body:

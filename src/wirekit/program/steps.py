@@ -390,14 +390,6 @@ class Begins(Step):
     value: bytes
 
 
-class Gap(Step):
-    """Counts bytes that no field explains."""
-
-    TEXT = "gap {size}"
-
-    size: In
-
-
 class Emit(Step):
     """Appends a value to a column, or null if ``present`` is 0."""
 
@@ -431,24 +423,23 @@ class IsText(Step):
     encoding: str = "utf-8"
 
 
-class Checksum(Step):
-    """Whether a checksum of the bytes between two positions equals the stored one.
+class Sum(Step):
+    """Computes the checksum of the bytes between two positions, or whether it is a stored one.
 
     Attributes:
         hole: position of two bytes that count as zeros, or None.
-        mask: the mask of the stored bits.
+        stored: register of the stored checksum, or None.
     """
 
     PURE = True
-    TEXT = "verify {to} = {algorithm} {start} to {end} is {stored}"
+    TEXT = "let {to} = {algorithm} {start} to {end}[ is {stored}]"
 
     to: Out
     algorithm: Name
     start: In
     end: In
     hole: In | None
-    stored: In
-    mask: int
+    stored: In | None
     form: Form
 
 

@@ -21,7 +21,7 @@ from wirekit.program.facts import column_of, form_of, holds_records, is_wide
 from wirekit.program.maker import Program
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
-from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
+from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Sum, Test
 from wirekit.program.unfit import Unfit, unfit
 from wirekit.program.values import OpenStructure, Scope, Value, value_of
 from wirekit.program.write_branches import ENDS, LIST, UNREAD, Selected
@@ -95,7 +95,7 @@ class _Writer(Messages):
             registers = {**self.content_registers, "opaque": self.opaque}
             for name in CHOSEN:
                 self.add_step(steps.Note(self.hidden[name], registers[name]))
-            self.add_step(steps.Finish())
+            self.add_step(steps.End())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
         return self.visit_Blob(plain, path, scope, null=True)
@@ -287,7 +287,7 @@ class _Writer(Messages):
             self.add_step(Test(">", start, end, [Let(start, "=", end)]))  # the field is absent
         value, place = self.register(), state.places[total.at]
         if form is not None and isinstance(number, ir.Number):
-            self.add_step(steps.Sum(value, total.algorithm, start, end, form))
+            self.add_step(Sum(value, total.algorithm, start, end, None, None, form))
             self.was(name, value, number)
             self.add_step(steps.Store(number, value, place))
             return

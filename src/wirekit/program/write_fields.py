@@ -17,7 +17,7 @@ from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
-from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Test
+from wirekit.program.steps import ROW, Body, Fault, Let, OneOf, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, value_of
 from wirekit.wire.blobs import ZEROS
@@ -257,7 +257,7 @@ class Fields(Choices):
             step.copy = False
             length = self.sized(node, column, step, scope)
         if not node.explained:
-            self.add_step(Let(EXTRA, "+", EXTRA, length))
+            self.unexplained(length)
         present = () if node.null is None else (column,)
         measured = None if column.kind == "text" else length  # the length of a text is the number of its characters
         return Value(length, 0, LONGEST, length=measured, unfit="a byte string", present=present)

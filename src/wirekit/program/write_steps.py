@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from wirekit.checksums import Form
 from wirekit.compiler import ir
 from wirekit.program.columns import Column
-from wirekit.program.steps import Body, Fault, In, InOut, Maybe, Name, Out, Step
+from wirekit.program.steps import Body, Fault, In, InOut, Maybe, Out, Step
 
 CHOOSING = 1
 """Register: whether only the content of a field is asked for; ``ROW`` and ``EXTRA`` are those of read programs."""
@@ -193,19 +192,6 @@ class Reserve(Step):
     size: In
 
 
-class Sum(Step):
-    """Computes the checksum of the bytes between two positions."""
-
-    PURE = True
-    TEXT = "let {to} = {algorithm} {start} to {end}"
-
-    to: Out
-    algorithm: Name
-    start: In
-    end: In
-    form: Form
-
-
 class Elements(Step):
     """Gets the range of the elements of a list, and whether there is a list.
 
@@ -261,7 +247,7 @@ class Note(Step):
     source: In
 
 
-class Finish(Step):
+class End(Step):
     """Ends the record."""
 
     TEXT = "end"

@@ -18,7 +18,6 @@ from wirekit.compiler.kernels.reads import is_utf8
 from wirekit.program import steps
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.memory import (
-    call,
     emit_bytes,
     emit_list,
     emit_number,
@@ -30,7 +29,7 @@ from wirekit.runtime.memory import (
     undo,
     word,
 )
-from wirekit.runtime.shared_steps import checksum_of, compared_bytes, fail, is_next, one_of, shared_step
+from wirekit.runtime.shared_steps import fail, is_next, shared_step
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -180,18 +179,6 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
     if word(code, pc + SEVEN) != U(0):
         put(reg, AFTER, limit)
     return pc + EIGHT
-
-
-@inner
-def _verify(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Verifies a checksum; returns the next place."""
-    hole = np.int64(-1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
-    start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
-    which = word(code, pc + SEVEN)
-    value = checksum_of(get(t, op.DATA), get(t, op.SIZE), which, start, end, hole, code, pc + NINE)
-    stored = get(reg, word(code, pc + FIVE)) & np.int64(word(code, pc + SIX))
-    put(reg, word(code, pc + ONE), np.int64(stored == value))
-    return pc + NINE + word(code, pc + EIGHT)
 
 
 @inner
@@ -414,18 +401,6 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return _varint(code, reg, t, p, pc)
     if step in (op.CUT, op.CAUGHT):
         return _caught(code, reg, t, p, pc)
-    if step == op.TRY:
-        put(reg, word(code, pc + ONE), p)
-        put(reg, word(code, pc + TWO), get(reg, EXTRA))
-        put(reg, HANDLING, np.int64(word(code, pc + THREE)))
-        return pc + FOUR, p
-    if step == op.HANDLER:
-        put(reg, HANDLING, np.int64(word(code, pc + ONE)))
-        return pc + TWO, p
-    if step == op.ONE_OF:
-        return one_of(code, reg, pc), p
-    if step == op.CALL:
-        return call(code, reg, get(t, op.CALLS), get(t, op.DATA), pc), p
     if step == op.EMIT_ABSENT:
         value, present = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         emit_number(t, reg, word(code, pc + ONE), value, present)
@@ -455,7 +430,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.PREFIXED:
             pc, p = _prefixed(code, reg, t, p, pc)
         elif op.END < step <= op.LAST_SHARED:
-            pc, p = shared_step(code, reg, p, pc)
+            pc, p = shared_step(code, reg, t, p, pc)
         elif step == op.EMIT:
             column, width = word(code, pc + ONE), word(code, pc + TWO)
             if width != U(0):
@@ -471,8 +446,6 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 put(reg, EXTRA, get(reg, EXTRA) + limit - p)
                 p = limit
             pc += THREE
-        elif step == op.CHECKSUM:
-            pc = _verify(code, reg, t, pc)
         elif step == op.SLICE:
             if word(code, pc + THREE) != NONE:
                 put(reg, word(code, pc + TWO), max(get(reg, word(code, pc + THREE)) - p, 0))
@@ -485,16 +458,10 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc = fail(reg, word(code, pc + FOUR))
             else:
                 pc += FIVE
-        elif step == op.GAP:
-            put(reg, EXTRA, get(reg, EXTRA) + get(reg, word(code, pc + ONE)))
-            pc += TWO
         elif step == op.IS_TEXT:
             good = _is_text(t, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)), word(code, pc + FOUR))
             put(reg, word(code, pc + ONE), np.int64(good))
             pc += FIVE
-        elif step == op.TURN:
-            put(reg, word(code, pc + ONE), np.int64(0))
-            pc += TWO
         elif step in (op.COUNTED, op.LIMITED):
             pc = _looped(code, reg, t, p, pc)
         elif step == op.AGAIN:
@@ -512,8 +479,6 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc, p = _walk(code, reg, t, p, pc)
         elif step == op.KEEP:
             pc = _keep(code, reg, t, pc)
-        elif step == op.BEGINS:
-            pc = compared_bytes(code, reg, get(t, op.DATA), get(t, op.SIZE), pc)
         elif step in (op.FAILED, op.END):
             return p
         else:

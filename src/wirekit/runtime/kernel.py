@@ -87,7 +87,6 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
     steps.Refuse: "if {left} {symbol} {right}: {fault}",
     steps.Fit: "if {count} > ({limit} - p) // {least}: {fault}",
     steps.Slice: "[{length} = max({limit} - p, 0)\n]{start} = p\np += {length}",
-    steps.Gap: f"{EXTRA} += {{size}}",
     steps.Bound: (
         "{limit} = p + {size} - {less}\nif [{zero_is_rest?}{size} != 0 and ]({limit} > {outer} or {limit} < p): "
         "[{fault}][{fault!}{limit} = {outer} if {limit} > p else p][{zero_is_rest?}\nif {size} == 0: {limit} = {outer}]"
@@ -202,15 +201,14 @@ class _Renderer(Show):
                 yield f"r{step.to} = np.int64({size} <= {end} - {start}{''.join(same)})"
             case steps.Keep():
                 yield from self.keep(step)
-            case steps.Checksum(form=str()):
-                covered = f"{self.name(step.start)}, {self.name(step.end)}"
+            case steps.Sum(form=str()):
+                covered = f"{register(step.start)}, {register(step.end)}"
+                value = f"{step.algorithm}_at(data, {covered})"
                 if step.algorithm == "internet":
-                    hole = "np.int64(-1)" if step.hole is None else self.name(step.hole)
+                    hole = "np.int64(-1)" if step.hole is None else register(step.hole)
                     value = f"internet(b, {covered}, {hole})"
-                else:
-                    value = f"{step.algorithm}_at(data, {covered})"
-                stored = f"{self.name(step.stored)} & np.int64({step.mask})"
-                yield f"r{step.to} = np.int64(np.int64({value}) == ({stored}))"
+                stored = "" if step.stored is None else f" == {register(step.stored)}"
+                yield f"r{step.to} = np.int64(np.int64({value}){stored})"
             case _:
                 raise NoKernel
 

@@ -14,10 +14,10 @@ U: Any = np.uint64
 FAILED, END, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH = map(U, range(9))
 TEST = U(8)  # plus the number of a comparison among the symbols
 TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST = map(U, range(9, 15))
-LAST_SHARED = TEST_AT_LEAST
-RUN, ONE_OF, FIT, BOUND, CLOSE, PREFIXED, SLICE, FIND, BEGINS, GAP, EMIT, COPY, IS_TEXT = map(U, range(15, 28))
-CHECKSUM, CALL, TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK = map(U, range(28, 40))
-PICK, KEEP, EMIT_ABSENT, VARINT = map(U, range(40, 44))
+BEGINS, ONE_OF, SUM, CALL = map(U, range(15, 19))
+LAST_SHARED = CALL
+RUN, FIT, BOUND, CLOSE, PREFIXED, SLICE, FIND, EMIT, EMIT_ABSENT, COPY, IS_TEXT, VARINT = map(U, range(19, 31))
+COUNTED, LIMITED, AGAIN, LISTED, CUT, CAUGHT, WALK, PICK, KEEP = map(U, range(31, 40))
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))
@@ -41,13 +41,12 @@ LONGEST_RUN = 128
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33
 REASON = CUT_FAULT - 1
 
-# The table of a scan begins with addresses and sizes:
-DATA, SIZE, UNTIL, UNTIL_SIZE, STARTS, ENDS, COUNTS, RANGES = range(8)
-FIRST, FAILURES, STOPPED, GOOD = range(8, 12)
-ERROR_AT, ERROR_OFFSET, ERROR_LENGTH, ERROR_REASON, ERROR_ROOM = range(12, 17)
-FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_REASON, ROW_ROOM, CALLS, TAIL = range(
-    17, 29
-)
+# The tables of both kinds of programs begin with address and size of the buffer (of the output, for writing), and the
+# address of the function that calls Python. The table of a scan continues with addresses and sizes:
+DATA, SIZE, CALLS, UNTIL, UNTIL_SIZE, STARTS, ENDS, COUNTS, RANGES = range(9)
+FIRST, FAILURES, STOPPED, GOOD = range(9, 13)
+ERROR_AT, ERROR_OFFSET, ERROR_LENGTH, ERROR_REASON, ERROR_ROOM = range(13, 18)
+FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_REASON, ROW_ROOM, TAIL = range(18, 29)
 COLUMNS = 32
 """The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 

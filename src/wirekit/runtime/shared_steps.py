@@ -14,11 +14,11 @@ from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.reads import internet
 from wirekit.program import steps
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.memory import get, put, word
+from wirekit.runtime.memory import call, get, put, word
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
-ONE, TWO, THREE, FOUR, FIVE, SIX, EIGHT = (U(at) for at in (1, 2, 3, 4, 5, 6, 8))
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (U(at) for at in range(1, 9))
 FAULT, HANDLING = U(steps.FAULT), U(steps.HANDLING)
 
 
@@ -114,42 +114,8 @@ def _after_test(code: Any, pc: Any, holds: Any) -> Any:
     return pc + FOUR if holds else word(code, pc + THREE)
 
 
-@inlined
-def shared_step(code: Any, reg: Any, p: Any, pc: Any) -> Any:
-    """Runs a step that both kinds of programs have, up to ``LAST_SHARED``; returns (next place, position)."""
-    step = word(code, pc)
-    if step == op.TEST_EQUAL:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))), p
-    if step == op.TEST_UNEQUAL:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))), p
-    if step == op.TEST_LESS:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))), p
-    if step == op.TEST_AT_MOST:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))), p
-    if step == op.TEST_MORE:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))), p
-    if step == op.TEST_AT_LEAST:
-        return _after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))), p
-    if step == op.LET:
-        left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-        put(reg, word(code, pc + ONE), _computed(word(code, pc + TWO), left, right))
-        return pc + FIVE, p
-    if step == op.MARK:
-        put(reg, word(code, pc + ONE), p)
-        return pc + TWO, p
-    if step == op.SEEK:
-        return pc + THREE, get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
-    if step == op.JUMP:
-        return word(code, pc + ONE), p
-    if step == op.SWITCH:
-        return _case_of(code, pc, reg), p
-    if step == op.FAIL:
-        return fail(reg, word(code, pc + ONE)), p
-    return _cleared(code, reg, pc), p
-
-
 @inner
-def one_of(code: Any, reg: Any, pc: Any) -> Any:
+def _one_of(code: Any, reg: Any, pc: Any) -> Any:
     """Checks that a number is in one of several ranges; returns the next place."""
     value, at = get(reg, word(code, pc + ONE)), pc + FOUR
     last = at + TWO * word(code, pc + THREE)
@@ -174,10 +140,10 @@ def is_next(data: Any, size: Any, p: int, limit: int, code: Any, at: Any) -> boo
 
 
 @inner
-def compared_bytes(code: Any, reg: Any, data: Any, size: Any, pc: Any) -> Any:
+def _compared_bytes(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     """Stores whether bytes begin with others; returns the next place."""
     start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
-    equal = is_next(data, size, start, end, code, pc + FOUR)
+    equal = is_next(get(t, op.DATA), get(t, op.SIZE), start, end, code, pc + FOUR)
     put(reg, word(code, pc + ONE), np.int64(equal))
     return pc + FIVE + word(code, pc + FOUR)
 
@@ -216,7 +182,7 @@ def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
 
 
 @inlined
-def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
+def _checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
     """A checksum of a range of bytes at an address; its parameters are at a place of the program."""
     if algorithm == U(0):
         return np.int64(crc32_at(data, start, end))
@@ -227,3 +193,56 @@ def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole
     if algorithm == op.TWO_SUMS:
         return _two_sums(uint8_on(data, size), start, end, code, at)
     return np.int64(internet(uint8_on(data, size), start, end, hole))
+
+
+@inner
+def _summed(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Computes a checksum of bytes, or whether it is the stored one; returns the next place."""
+    start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    hole = np.int64(-1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
+    data, size, stored = get(t, op.DATA), get(t, op.SIZE), word(code, pc + FIVE)
+    value = _checksum_of(data, size, word(code, pc + SIX), start, end, hole, code, pc + EIGHT)
+    put(reg, word(code, pc + ONE), value if stored == NONE else np.int64(value == get(reg, stored)))
+    return pc + EIGHT + word(code, pc + SEVEN)
+
+
+@inlined
+def shared_step(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Runs a step that both kinds of programs have, up to ``LAST_SHARED``; returns (next place, position)."""
+    step = word(code, pc)
+    if step == op.TEST_EQUAL:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_UNEQUAL:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_LESS:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_AT_MOST:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_MORE:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_AT_LEAST:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))), p
+    if step == op.LET:
+        left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+        put(reg, word(code, pc + ONE), _computed(word(code, pc + TWO), left, right))
+        return pc + FIVE, p
+    if step == op.MARK:
+        put(reg, word(code, pc + ONE), p)
+        return pc + TWO, p
+    if step == op.SEEK:
+        return pc + THREE, get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
+    if step == op.JUMP:
+        return word(code, pc + ONE), p
+    if step == op.SWITCH:
+        return _case_of(code, pc, reg), p
+    if step == op.FAIL:
+        return fail(reg, word(code, pc + ONE)), p
+    if step == op.BEGINS:
+        return _compared_bytes(code, reg, t, pc), p
+    if step == op.ONE_OF:
+        return _one_of(code, reg, pc), p
+    if step == op.SUM:
+        return _summed(code, reg, t, pc), p
+    if step == op.CALL:
+        return call(code, reg, get(t, op.CALLS), get(t, op.DATA), pc), p
+    return _cleared(code, reg, pc), p

@@ -320,9 +320,9 @@ class Encoder:
             self.handlers[-1].append(len(self.code) - 1)
 
     def loop(self, step: steps.Loop) -> None:
-        self.add_words(op.TURN, step.turn)
+        self.add_words(op.CLEAR, {step.turn: 0})
         if step.gap is not None:
-            self.add_words(op.HANDLER)
+            self.add_words(op.CLEAR, 1, steps.HANDLING)
             self.handlers.append([self.hole()])
         top = self.here()
         if step.count is not None:
@@ -340,18 +340,19 @@ class Encoder:
             self.outer_handler()
             self.add_words(step.undo)
             self.fill(end)
-            self.add_words(op.HANDLER)
+            self.add_words(op.CLEAR, 1, steps.HANDLING)
             self.outer_handler()
         else:
             self.fill(end)
         self.add_words(op.LISTED, step.group, step.present)
 
     def attempt(self, step: steps.Try) -> None:
-        self.add_words(op.TRY, step.start, step.gap)
+        self.add_words(op.MARK, step.start, op.LET, step.gap, "=", steps.EXTRA, steps.EXTRA)
+        self.add_words(op.CLEAR, 1, steps.HANDLING)
         self.handlers.append([self.hole()])
         self.body(step.body)
         holes = self.handlers.pop()
-        self.add_words(op.HANDLER)
+        self.add_words(op.CLEAR, 1, steps.HANDLING)
         self.outer_handler()
         self.add_words(op.JUMP)
         end = self.hole()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from wirekit.runtime.opcodes import U
 
 TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN = map(U, range(64, 75))
-RESERVE, SUM, ELEMENTS, EACH, UNREAD, NOTE, FINISH, INSERT = map(U, range(75, 83))
+RESERVE, ELEMENTS, EACH, UNREAD, NOTE, INSERT = map(U, range(75, 81))
 
 BIG = 16
 """The encoding of a number: its size, plus this if it is big-endian."""
@@ -18,9 +18,8 @@ VARINT = 32
 # The presence of a column in a batch: it is missing, has no nulls, or may have nulls.
 MISSING, WHOLE, NULLS = range(3)
 
-# The table of a run begins with address and size of the output, the address of the ends of records, and the address of
-# the function that calls Python.
-OUT, OUT_SIZE, ENDS, CALLS = range(4)
+# The table of a run begins as that of a scan, see ``opcodes``; then the address of the ends of records.
+OUT, OUT_SIZE, CALLS, ENDS = range(4)
 COLUMNS = 8
 """The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 

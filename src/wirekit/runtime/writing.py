@@ -18,8 +18,8 @@ from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.memory import DIRECT, call, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
-from wirekit.runtime.shared_steps import checksum_of, compared_bytes, fail, one_of, shared_step
+from wirekit.runtime.memory import DIRECT, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
+from wirekit.runtime.shared_steps import fail, shared_step
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -379,17 +379,11 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     if step == op.DIGITS:
         end = _digits(t, p, get(reg, word(code, pc + ONE)))
         return (fail(reg, op.FULL), p) if end < 0 else (pc + TWO, end)
-    if step == opcodes.BEGINS:
-        return compared_bytes(code, reg, get(t, op.OUT), get(t, op.OUT_SIZE), pc), p
-    if step == opcodes.ONE_OF:
-        return one_of(code, reg, pc), p
     if step == op.NOTE:
         place = np.int64(word(code, pc + ONE))
         values = int64_on(get(t, place + op.VALUES), get(t, place + op.COUNT))
         values[get(reg, ROW)] = get(reg, word(code, pc + TWO))
         return pc + THREE, p
-    if step == opcodes.CALL:
-        return call(code, reg, get(t, op.CALLS), get(t, op.OUT), pc), p
     return _insert(code, reg, t, p, pc)
 
 
@@ -406,7 +400,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.BYTES:
             pc, p = _bytes(code, reg, t, p, pc)
         elif opcodes.END < step <= opcodes.LAST_SHARED:
-            pc, p = shared_step(code, reg, p, pc)
+            pc, p = shared_step(code, reg, t, p, pc)
         elif step == op.RESERVE:
             size = get(reg, word(code, pc + ONE))
             if size > get(t, op.OUT_SIZE) - p:
@@ -440,12 +434,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc += THREE + TWO * count
         elif step == op.WAS:
             pc = _was(code, reg, t, pc)
-        elif step == op.SUM:
-            start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
-            out, size = get(t, op.OUT), get(t, op.OUT_SIZE)
-            value = checksum_of(out, size, word(code, pc + FOUR), start, end, -1, code, pc + SIX)
-            put(reg, word(code, pc + ONE), value)
-            pc += SIX + word(code, pc + FIVE)
         elif step == op.UNREAD:
             pc = _unread(code, reg, t, pc)
         elif step == op.LOOK:
@@ -462,7 +450,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.EACH:
             put(reg, word(code, pc + ONE), get(reg, word(code, pc + ONE)) + 1)
             pc = word(code, pc + TWO)
-        elif step in (U(opcodes.FAILED), opcodes.END, op.FINISH):
+        elif step in (opcodes.FAILED, opcodes.END):
             return p
         else:
             pc, p = _rare(code, reg, t, p, pc)

@@ -199,16 +199,15 @@ def run(
     until = np.frombuffer(plan.until, np.uint8) if plan.until else _NONE
     places = np.zeros((len(_RANGE_ARRAYS), ranges.starts.size), np.int64)
     errors = np.empty((len(_ERROR_ARRAYS), 16), np.int64)
+    calls = Calls(ready.words.functions)
     table[op.DATA : op.ERROR_AT] = [
-        *(address(level.buffer), size, address(until), until.size),
+        *(address(level.buffer), size, calls.address, address(until), until.size),
         *(address(ranges.starts), address(ranges.ends), address(ranges.counts), ranges.starts.size),
         *_addresses(places),
     ]
     state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), plan.stop, plan.except_first], np.int64)
     scan, registers, code = ready.scan(), ready.words.registers.copy(), ready.words.code.copy()
     where, which = ready.addresses
-    calls = Calls(ready.words.functions)
-    table[op.CALLS] = calls.address
     left = HIGHEST if allowance is None else allowance.room
     while True:
         table[op.ERROR_AT : op.ERROR_ROOM] = _addresses(errors)

@@ -29,6 +29,7 @@ from wirekit.wire import (
     Bytes,
     Flag,
     If,
+    Length,
     Node,
     OrBytes,
     RecordsToEnd,
@@ -42,6 +43,7 @@ from wirekit.wire import (
     int56,
     int56le,
     this,
+    uint16,
     uint64,
     zigzag64,
 )
@@ -229,6 +231,10 @@ OWN: dict[str, tuple[Node, str]] = {
             "flag" / Flag(int8), "value" / Switch(this.flag, {False: int16, True: int32}), "more" / Bytes(this.flag + 1)
         ),
         "00 0007 61",
+    ),
+    "a length that may exceed what is there": (
+        Struct("size" / Length(uint16, "end", exceeds=True, bounds=False), "end" / int8),
+        "ff05 01",
     ),
     "bytes that could stand in place of a number": (Struct("number" / OrBytes(int16), "end" / int8), "0001 02"),
 }

@@ -24,6 +24,7 @@ from wirekit.wire import (
     Array,
     Bytes,
     Checked,
+    Custom,
     Default,
     If,
     Length,
@@ -471,11 +472,22 @@ def test_a_default_is_the_length_of_a_later_byte_string(more: int) -> None:
         assert wirekit.build_columns(key, wirekit.columns(key, data)) == data
 
 
-def test_the_length_of_a_text_is_not_the_number_of_its_bytes() -> None:
-    with own(Struct("text" / String(uint8), "n" / Default(uint8, len_(this.text)))) as key:
-        assert wirekit.encode(key, {"text": "é"}) == b"\2\xc3\xa9\1"
-        with pytest.raises(Misuse, match=r"n is an expression, len\(text\), that columns cannot compute"):
-            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"text": ["é"]}))
+@pytest.mark.parametrize(
+    ("field", "value", "data"),
+    [
+        (String(uint8), "é", "02 c3a9"),
+        (String(uint8, encoding="utf-16-le"), "é", "02 e900"),
+        (Custom(uint8, parse=bytes.hex, build=bytes.fromhex), "05", "01 05"),
+    ],
+)
+def test_the_length_of_a_text_is_not_the_number_of_its_bytes(field: Any, value: str, data: str) -> None:
+    for first in (True, False):
+        parts = ["x" / field, "n" / Default(uint8, len_(this.x))]
+        with own(Struct(*(parts if first else reversed(parts)))) as key:
+            written, size = bytes.fromhex(data), bytes([len(value)])
+            assert wirekit.encode(key, {"x": value}) == (written + size if first else size + written)
+            with pytest.raises(Misuse, match="is not built from columns: n is an expression"):
+                wirekit.build_columns(key, pa.RecordBatch.from_pydict({"x": [value]}))
 
 
 @pytest.mark.parametrize(

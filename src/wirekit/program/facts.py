@@ -125,3 +125,8 @@ def holds_records(node: ir.Node) -> bool:
         case ir.Alternatives(nodes=nodes):
             return any(map(holds_records, nodes))
     return False
+
+
+def holds_bytes(node: ir.Node) -> bool:
+    """Whether the values of a node are its bytes, so that ``len_`` is their number: no text, and nothing encoded."""
+    return isinstance(node, ir.Blob) and not node.text and node.coding is None

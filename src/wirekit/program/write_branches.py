@@ -17,7 +17,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, LengthOf, operands_of
 from wirekit.program.branches import maybe
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.facts import column_of, is_wide
+from wirekit.program.facts import column_of, holds_bytes, is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Test
@@ -421,7 +421,7 @@ class Branches(Fields):
             if isinstance(later.node, ir.Several) and group is not None:
                 self.reading(self.own[group.number])
                 scope.fields[later.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)
-            elif isinstance(later.node, ir.Blob) and later.node.null is None and not later.node.text:
+            elif isinstance(later.node, ir.Blob) and later.node.null is None and holds_bytes(later.node):
                 step = self.bytes(self.column(inner, column_of(later.node)))
                 step.copy = False
                 self.add_step(step)

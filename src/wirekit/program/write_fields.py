@@ -16,7 +16,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column
-from wirekit.program.facts import bit_column, column_of, is_wide, names_of
+from wirekit.program.facts import bit_column, column_of, holds_bytes, is_wide, names_of
 from wirekit.program.steps import ROW, Body, Fault, Let, OneOf, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, value_of
@@ -259,7 +259,7 @@ class Fields(Choices):
         if not node.explained:
             self.unexplained(length)
         present = () if node.null is None else (column,)
-        measured = None if column.kind == "text" else length  # the length of a text is the number of its characters
+        measured = length if holds_bytes(node) else None
         return Value(length, 0, LONGEST, length=measured, unfit="a byte string", present=present)
 
     def optional_bytes(self, node: ir.Blob, default: str | bytes, path: str, scope: Scope) -> Value:

@@ -63,6 +63,12 @@ from wirekit.wire import (
 )
 
 LAYOUTS: dict[str, tuple[Node, str]] = {
+    "a codec that is computed from a field which may be absent": (
+        RecordsToEnd(
+            Struct("d" / IfNext(b"\xca", uint8), "c" / Compressed(Bytes(int8), this.d & 3, {1: "gzip"}, rest()))
+        ),
+        "ca 01 61 00 01 62",
+    ),
     "a count in a list that may be cut, of elements that context makes longer": (
         RecordsToEnd(
             Repeat(1, Switch(context.mode, {None: Struct("n" / Length(int40, "a"), "a" / int32), 1: int64})),

@@ -10,7 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, bounds, fields_of
+from wirekit.compiler.expressions import (
+    COMPARISONS,
+    Expression,
+    Field,
+    LengthOf,
+    Literal,
+    Operation,
+    bounds,
+    fields_of,
+    operands_of,
+)
 from wirekit.program import steps
 from wirekit.program.columns import FLAG, Column, Contents, Reason, Repeated
 from wirekit.program.facts import is_wide
@@ -359,6 +369,13 @@ class Maker(Program):
         """Refuses records in which a value is absent that an expression needs."""
         if value.present:
             self.fail("==", self.all_of(value.present), 0, path, f"expected a value for {tree}, found none")
+
+    def require_operands(self, tree: Expression, scope: Scope, path: str) -> None:
+        """Refuses records in which a value is absent that an expression computes with."""
+        for each in operands_of(tree):
+            if isinstance(each, Operation) and each.symbol not in COMPARISONS:
+                for field in (operand for operand in each.operands if isinstance(operand, Field)):
+                    self.require(scope.value(self.key, field, path), tree, path)
 
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
         """The bytes of a constant byte string or text."""

@@ -217,7 +217,10 @@ class _Reader(Branches):
         alone = self.around is None and not self.maybe and self.packing is None and self.contents is None
         if self.closed or not (alone and numbers and isinstance(node.node, ir.Reference) and node.size is None):
             self.left_out.append(f"{path}.content")
-            return self.visit_Blob(node.blob, path, scope)
+            stored = self.visit_Blob(node.blob, path, scope)
+            for tree in node.on:
+                self.require_operands(tree, scope, path)
+            return stored
         slot = len(self.columns)
         value, _, present = self.string(node.blob, path, scope)
         on = [self.expression(tree, scope, path)[0] for tree in node.on]

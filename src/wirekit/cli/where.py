@@ -59,7 +59,7 @@ SELECT DISTINCT {ROW} FROM (
 ) WHERE (
 {{expression}}
 )"""
-"""One query: a chain of relations takes as long again for each step, which DuckDB looks at with all before."""
+"""It is one query, because DuckDB binds each step of a chain of relations anew, with all steps before it."""
 
 
 class _Expression:

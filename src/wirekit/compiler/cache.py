@@ -83,10 +83,11 @@ def module_text(source: str) -> str:
 
 
 CALLED = {
+    "": "varints",
     "compiler/kernels": "arrays parts protobuf reads",
     "runtime": "interpreter kernel memory opcodes shared_steps write_opcodes writing",
 }
-"""Modules with functions that kernels call."""
+"""Modules with functions that kernels call, or with tables that they contain."""
 
 
 @functools.cache

@@ -227,7 +227,7 @@ def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) 
 def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
     """The protocol of a connection, tried again with each piece that arrives, as in ``wirekit.capture.follow``.
 
-    Notes in ``streams.recognised`` with which piece.
+    The rank of the last piece that it takes is stored in ``streams.recognised``.
     """
     starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()

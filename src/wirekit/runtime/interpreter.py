@@ -255,20 +255,11 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _size_by_first_byte(form: Any, byte: Any) -> Any:
-    """The size of a number by its first byte, 0 if it has none, and its bits in this byte."""
-    size: Any = 1
-    value = byte
-    if form == FOUR:
-        size, value = 1 << np.int64(byte >> SIX), byte & U(0x3F)
-    elif form == FIVE:
-        if byte >= U(0x80):
-            size, value = np.int64(byte) - 0x7F if U(0x80) < byte <= U(0x88) else 0, U(0)
-    elif form == SIX:
-        if byte > U(0xFA):
-            size, value = (0, 3, 4, 9, 0)[byte - U(0xFB)], U(0)
-    elif byte > U(0xFC):
-        size, value = 1 + (2 << np.int64(byte - U(0xFD))), U(0)
-    return size, value
+    """The size of a number by its first byte, 0 if it begins none, and its bits in this byte."""
+    for low, high, size in op.HEADS[np.int64(form)]:
+        if low <= byte <= high and size > U(0):
+            return np.int64(size), byte - low
+    return np.int64(0), U(0)
 
 
 @inner
@@ -277,7 +268,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     b, limit = _buffer(t), get(reg, word(code, pc + TWO))
     groups, bits, form = np.int64(word(code, pc + THREE)), word(code, pc + FOUR), word(code, pc + FIVE)
     value, over, shift, part, end = U(0), U(0), U(0), U(0), p
-    while form < FOUR:
+    while op.HEADS[np.int64(form), 0, 2] == U(0):
         if end - p >= groups:
             return fail(reg, word(code, pc + EIGHT)), p
         if end >= limit:
@@ -295,7 +286,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         end += 1
         if byte < U(0x80):
             break
-    if form >= FOUR:
+    if op.HEADS[np.int64(form), 0, 2] != U(0):
         if p >= limit:
             return fail(reg, word(code, pc + SEVEN)), p
         size, value = _size_by_first_byte(form, U(b[p]))
@@ -305,7 +296,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         if end > limit:
             return fail(reg, word(code, pc + SEVEN)), p
         for at in range(1, size):
-            if form >= SIX:
+            if op.IS_LITTLE[np.int64(form)]:
                 value |= U(b[p + at]) << U(8 * (at - 1))
             else:
                 value = value << EIGHT | U(b[p + at])

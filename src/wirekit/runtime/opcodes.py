@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wirekit.varints import BY_FIRST_BYTE, LITTLE
+
 U: Any = np.uint64
 """Numbers that are compared with words have the type of words: numba converts operands of two types to floats."""
 
@@ -23,8 +25,13 @@ SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "/
 SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))
 DIVIDED, MODULO, AND, OR, XOR, RIGHT = map(U, range(12, 18))
 ALGORITHMS = ("crc32", "crc32c", "internet")
-FORMS = ("varint", "zigzag", "sleb", "vlq", "quic", "ber", "lenenc", "compact_size")
-"""The encodings of varints; from ``quic`` on, the first byte tells the size."""
+FORMS = ("varint", "zigzag", "sleb", "vlq", *BY_FIRST_BYTE)
+"""The encodings of varints."""
+HEADS = np.zeros((len(FORMS), max(map(len, BY_FIRST_BYTE.values())), 3), np.uint64)
+"""``BY_FIRST_BYTE`` by the number of the form; with size 0 after the last row of a form, and in other forms."""
+for _form, _heads in BY_FIRST_BYTE.items():
+    HEADS[FORMS.index(_form), : len(_heads)] = _heads
+IS_LITTLE = np.array([form in LITTLE for form in FORMS])
 CRC, TWO_SUMS = U(3), U(4)
 """Checksums with parameters in the words after the step."""
 

@@ -29,7 +29,7 @@ ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRT
 LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
 
-ZIGZAG, SLEB, VLQ, QUIC, BER, LENENC, COMPACT_SIZE = (op.VARINT * (1 + at) for at in range(1, len(opcodes.FORMS)))
+ZIGZAG, SLEB, VLQ, BY_FIRST_BYTE = (op.VARINT * (1 + at) for at in range(1, 5))
 
 
 @intrinsic
@@ -95,43 +95,32 @@ _store_number: Any = _store_fast if DIRECT else _store_bytes
 @inlined
 def _bytes_by_first_byte(how: Any, value: Any) -> Any:
     """The size of a number whose first byte tells it."""
-    whole = 1  # bytes without the first one's special values
-    while whole < 8 and value >> U(8 * whole) != U(0):
-        whole += 1
-    size = 1 + whole
-    if how == QUIC:
-        size = 1 if value < U(1 << 6) else 2 if value < U(1 << 14) else 4 if value < U(1 << 30) else 8
-    elif value < U(0x80) or (value < U(0xFB) and how == LENENC) or (value < U(0xFD) and how == COMPACT_SIZE):
-        size = 1
-    elif how == LENENC:
-        size = 3 if whole < 3 else 4 if whole == 3 else 9
-    elif how == COMPACT_SIZE:
-        size = 3 if whole < 3 else 5 if whole < 5 else 9
-    return np.int64(size)
+    for low, high, size in opcodes.HEADS[how // op.VARINT - 1]:
+        if size > U(8) or value >> (U(8) * (size - U(1))) <= high - low:
+            return np.int64(size)
+    return np.int64(0)
 
 
 @inlined
 def _put_by_first_byte(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
     """Writes a number of ``size`` bytes whose first byte tells the size."""
-    first = value
-    if how == QUIC:
-        first = value >> U(8 * (size - 1)) | U(0 if size == 1 else 0x40 if size == 2 else 0x80 if size == 4 else 0xC0)
-    elif size > 1 and how == BER:
-        first = U(0x7F + size)
-    elif size > 1 and how == LENENC:
-        first = U(0xFC if size == 3 else 0xFD if size == 4 else 0xFE)
-    elif size > 1:
-        first = U(0xFD if size == 3 else 0xFE if size == 5 else 0xFF)
-    out[U(p)] = np.uint8(first)
+    form = how // op.VARINT - 1
+    for low, _, each in opcodes.HEADS[form]:
+        if each == U(size):
+            out[U(p)] = np.uint8(low)
+    if size < 9 and not opcodes.IS_LITTLE[form]:
+        out[U(p)] += np.uint8(value >> U(8 * (size - 1)))
+    elif size == 1:
+        out[U(p)] = np.uint8(value)
     for index in range(1, size):
-        shift = index - 1 if how >= LENENC else size - 1 - index
+        shift = index - 1 if opcodes.IS_LITTLE[form] else size - 1 - index
         out[U(p + index)] = np.uint8(value >> U(8 * shift) & U(0xFF))
 
 
 @inner
 def _varint_bytes(how: Any, value: Any) -> Any:
     """The size of a number as a varint."""
-    if how >= QUIC:
+    if how >= BY_FIRST_BYTE:
         return _bytes_by_first_byte(how, U(value))
     groups = _groups(how, value)
     if how == SLEB:
@@ -152,7 +141,7 @@ def _groups(how: Any, value: Any) -> Any:
 @inner
 def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
     """Writes a varint of ``size`` bytes."""
-    if how >= QUIC:
+    if how >= BY_FIRST_BYTE:
         _put_by_first_byte(out, p, how, U(value), size)
         return
     groups, sign = _groups(how, value), U(0)

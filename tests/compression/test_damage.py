@@ -5,7 +5,7 @@ import random
 import pytest
 
 from wirekit import compression
-from wirekit.compression import compress, decompress
+from wirekit.compression import Decompression, compress, decompress, decompress_until_damage
 from wirekit.errors import Limit, Short, WireError, Wrong
 
 WORDS = b"the quick brown fox jumps over the lazy dog. " * 6
@@ -34,6 +34,45 @@ def test_cut_anywhere_with_the_size_unknown(codec: str) -> None:
     for length in range(len(data)):
         with pytest.raises((Short, Wrong)):
             decompress(codec, data[:length])
+
+
+@pytest.mark.parametrize("codec", [name for name in CODECS if name != "lz4-block"])
+def test_what_comes_before_a_cut_is_the_beginning_of_the_data(codec: str) -> None:
+    data = compress(codec, WORDS)
+    plain = [decompress_until_damage(codec, data[:length])[0] for length in range(len(data))]
+    assert all(WORDS.startswith(each) for each in plain)
+    assert plain == sorted(plain, key=len)
+    assert decompress_until_damage(codec, data) == (WORDS, None)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zlib"])
+@pytest.mark.parametrize("size", [300, 20_000, 1_000_000])
+def test_all_bytes_before_damage_are_decompressed(codec: str, size: int) -> None:
+    """The libraries return nothing of the slice of input that has the damage."""
+    words = random.Random(1).randbytes(size)
+    data = bytearray(compress(codec, words))
+    data[-1] ^= 1
+    plain, error = decompress_until_damage(codec, data)
+    assert plain == words
+    assert isinstance(error, Wrong)
+    plain, error = decompress_until_damage(codec, compress("gzip", words) + b"garbage!" * 1000)
+    assert (codec, plain) in {("gzip", words), ("zlib", b"")}
+    assert isinstance(error, Wrong)
+
+
+@pytest.mark.parametrize("codec", ["xerial", "kafka-lz4", "snappy-framed"])
+def test_whole_blocks_before_damage_are_decompressed(codec: str) -> None:
+    words = random.Random(1).randbytes(200_000)
+    data = compress(codec, words)
+    plain, error = decompress_until_damage(codec, data[:-100])
+    assert words.startswith(plain)
+    assert len(plain) >= 128 * 1024
+    assert error is not None
+
+
+def test_a_limit_holds_before_damage_as_well() -> None:
+    with pytest.raises(Limit):
+        decompress_until_damage("gzip", compress("gzip", bytes(1 << 20))[:-8], limits=Decompression(size=1 << 16))
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -14,7 +14,7 @@ Rules of this package:
 
 from __future__ import annotations
 
-from wirekit.compression.codecs import codec, compress, decompress, names, register
+from wirekit.compression.codecs import codec, compress, decompress, decompress_until_damage, names, register
 from wirekit.compression.lz4 import LZ4_BEST, LZ4_MAGIC, lz4_header_checksum
 from wirekit.compression.output import DEFAULT, Buffer, Codec, Decompression, Output
 from wirekit.compression.snappy import SNAPPY_BEST, XERIAL_MAGIC, xerial_blocks
@@ -32,6 +32,7 @@ __all__ = [
     "codec",
     "compress",
     "decompress",
+    "decompress_until_damage",
     "lz4_header_checksum",
     "names",
     "register",

@@ -72,25 +72,64 @@ def decompress(
         Traceback (most recent call last):
         wirekit.errors.Limit: 4294967295 exceeds the limit of 268435456 (decompressed_size), at byte 0 (0x0)
     """
+    plain, error = _run(codec, data, size, limits)
+    if error is None:
+        return plain
+    error.protocol, error.path, error.source = protocol, path, source
+    error.offset = offset + (error.offset or 0)
+    try:
+        raise error
+    finally:
+        error = None  # which would be in a cycle with its traceback
+
+
+def decompress_until_damage(
+    codec: str, data: Buffer, *, limits: Decompression = DEFAULT, size: int | None = None
+) -> tuple[bytes, WireError | None]:
+    """The bytes that ``data`` yields before it is damaged, and the error of ``decompress``; None if it is valid.
+
+    A damaged block of snappy or zstd yields nothing, because only whole blocks are decompressed. The last bytes may be
+    wrong, because a codec finds some damage only after it.
+
+    Raises:
+        Limit, Misuse: as ``decompress``.
+
+    Example:
+        >>> plain, error = decompress_until_damage("gzip", compress("gzip", b"hello")[:-8])
+        >>> plain, str(error)
+        (b'hello', 'expected a complete gzip member, found one cut after 17 bytes, at byte 0 (0x0)')
+    """
+    plain, error = _run(codec, data, size, limits, until_damage=True)
+    try:
+        if isinstance(error, Limit):
+            raise error
+        return plain, error
+    finally:
+        error = None
+
+
+def _run(
+    codec: str, data: Buffer, size: int | None, limits: Decompression, *, until_damage: bool = False
+) -> tuple[bytes, WireError | None]:
+    """The decompressed bytes, before damage only if these are wanted, and the error without its traceback."""
     global _refused
-    entry = _find(codec)
-    view = _view(data)
-    refused = _refused
+    entry, view, refused = _find(codec), _view(data), _refused
     output: Output | None = None
     try:
         if refused is not None and refused.again(entry, view, size, limits):
             raise copy(refused.error)
         # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
-        output = Output(len(view), limits, None if codec == "none" else size)
+        output = Output(len(view), limits, None if codec == "none" else size, until_damage=until_damage)
         entry.decompress(view, output)
-        return output.result()
+        return output.result(), None
     except WireError as error:
+        error.offset = error.offset or 0
+        error.__context__ = None
         if isinstance(error, Limit) and len(view) <= MIB:
             _refused = _Refused(entry, bytes(view), size, limits, copy(error))  # without its traceback
-        error.protocol, error.path, error.source = protocol, path, source
-        error.offset = offset + (error.offset or 0)
-        output = error.__context__ = None  # with the traceback, they would keep the output as long as the error
-        raise error.with_traceback(None) from None
+        if not until_damage or output is None or isinstance(error, Limit):
+            return b"", error.with_traceback(None)
+        return output.so_far(), error.with_traceback(None)
 
 
 def compress(codec: str, data: Buffer) -> bytes:

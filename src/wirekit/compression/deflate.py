@@ -12,10 +12,17 @@ from wirekit.errors import Wrong
 
 
 class _Inflater:
-    """``zlib.decompressobj`` with the interface ``Stream``."""
+    """``zlib.decompressobj`` with the interface ``Stream``.
 
-    def __init__(self, wbits: int) -> None:
+    The library returns nothing of the input of a call in which it finds damage. If the bytes before damage are wanted,
+    it gets this input in smaller and smaller slices.
+    """
+
+    def __init__(self, wbits: int, *, until_damage: bool) -> None:
         self._inner = zlib.decompressobj(wbits)
+        self._until_damage = until_damage
+        self._unread = b""
+        self._slice: int | None = None
 
     @property
     def eof(self) -> bool:
@@ -23,20 +30,36 @@ class _Inflater:
 
     @property
     def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail
+        return not self._inner.unconsumed_tail and not self._unread
 
     @property
     def unused_data(self) -> bytes:
-        return self._inner.unused_data
+        return self._inner.unused_data + self._unread
 
     def decompress(self, data: Buffer, max_length: int) -> bytes:
-        tail = self._inner.unconsumed_tail
-        return self._inner.decompress(tail + data if tail else data, max_length)
+        tail = self._inner.unconsumed_tail + self._unread
+        unread = tail + data if tail else data
+        if not self._until_damage:
+            return self._inner.decompress(unread, max_length)
+        while True:
+            after = self._inner.copy()
+            size = len(unread) if self._slice is None else min(self._slice, len(unread))
+            try:
+                piece = after.decompress(unread[:size], max_length)
+            except zlib.error:
+                if size <= 1:
+                    raise
+                self._slice = size // 2
+                continue
+            self._inner, self._unread = after, bytes(unread[size:])
+            if piece or after.eof or not self._unread:
+                return piece
+            unread = after.unconsumed_tail + self._unread
 
 
 def _inflate(wbits: int, data: memoryview, start: int, output: Output, name: str) -> int | None:
     try:
-        return drain(_Inflater(wbits), data, start, output)
+        return drain(_Inflater(wbits, until_damage=output.until_damage), data, start, output)
     except zlib.error as error:
         raise Wrong(f"valid {name}", str(error), offset=start) from None
 

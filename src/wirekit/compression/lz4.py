@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from wirekit.compression.output import Buffer, Codec, Output
 from wirekit.compression.reading import at_end, drain, integer, take
 from wirekit.errors import Misuse, Wrong
@@ -18,13 +20,27 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
 
     if data[start : start + 4] == LZ4_MAGIC and integer(data, start + 4, 1) & 8:
         output.announce(integer(data, start + 6, 8), most=LZ4_BEST * (len(data) - start))
+    sizes = _lz4_block_sizes(data, start) if output.until_damage else None
     try:
-        end = drain(lz4.frame.LZ4FrameDecompressor(), data, start, output)
+        end = drain(lz4.frame.LZ4FrameDecompressor(), data, start, output, sizes)
     except RuntimeError as error:
         raise Wrong("a valid LZ4 frame", str(error), offset=start) from None
     if end is None:
         raise Wrong("a complete LZ4 frame", f"one cut after {len(data) - start} bytes", offset=start)
     return end
+
+
+def _lz4_block_sizes(data: memoryview, start: int) -> Iterator[int]:
+    """The sizes of the header and of each block with its checksum, as far as they are there; the library has the rest.
+
+    It drops the blocks in a slice before damage.
+    """
+    flags = data[start + 4] if start + 4 < len(data) else 0
+    size = 7 + 8 * (flags >> 3 & 1) + 4 * (flags & 1)
+    while start + size + 4 <= len(data):
+        yield size
+        start += size
+        size = 4 + (integer(data, start, 4) & 0x7FFF_FFFF) + 4 * (flags >> 4 & 1)
 
 
 def _lz4_frame_decompress(data: memoryview, output: Output) -> None:

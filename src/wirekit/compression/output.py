@@ -45,12 +45,16 @@ class Output:
     Attributes:
         expected: the final size of the output in bytes; None if it is unknown.
         produced: the number of bytes so far.
+        until_damage: whether all bytes before damage are wanted, not only those of whole steps.
     """
 
-    __slots__ = ("_buffer", "_ceiling", "_compressed", "_first", "_limits", "expected", "produced")
+    __slots__ = ("_buffer", "_ceiling", "_compressed", "_first", "_limits", "expected", "produced", "until_damage")
 
-    def __init__(self, compressed: int, limits: Decompression, expected: int | None) -> None:
+    def __init__(
+        self, compressed: int, limits: Decompression, expected: int | None, *, until_damage: bool = False
+    ) -> None:
         self.expected = expected
+        self.until_damage = until_damage
         self.produced = 0
         self._compressed = max(1, compressed)
         self._limits = limits
@@ -103,6 +107,10 @@ class Output:
         """All collected bytes; raises ``Wrong`` if their number is not the expected one."""
         if self.expected is not None and self.produced != self.expected:
             raise Wrong(f"{self.expected} bytes of decompressed data", f"{self.produced}")
+        return self.so_far()
+
+    def so_far(self) -> bytes:
+        """The bytes collected so far."""
         return self._first if self._buffer is None else self._buffer.getvalue()
 
     def _check(self, total: int) -> None:

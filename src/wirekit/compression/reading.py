@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 from wirekit.compression.output import KIB, STEP, Buffer, Output
@@ -41,16 +42,20 @@ class Stream(Protocol):
     def decompress(self, data: Buffer, max_length: int) -> bytes: ...
 
 
-def drain(stream: Stream, data: memoryview, start: int, output: Output) -> int | None:
+def drain(
+    stream: Stream, data: memoryview, start: int, output: Output, sizes: Iterator[int] | None = None
+) -> int | None:
     """Decompresses one stream from ``start`` on.
+
+    Args:
+        sizes: the sizes of the slices of the input; the rest is one slice.
 
     Returns:
         The end of the stream in ``data``, or None if ``data`` ends first.
     """
-    # The libraries copy the input that they leave unread, so they get it in slices. The first slices are small, because
-    # each of many tiny streams would otherwise copy a large slice.
-    position, slice_size = start, 4 * KIB
-    chunk: Buffer = data[position : position + slice_size]
+    sizes = _growing() if sizes is None else sizes
+    position = start
+    chunk: Buffer = data[position : position + next(sizes, len(data))]
     while True:
         position += len(chunk)
         room = output.room()
@@ -65,5 +70,12 @@ def drain(stream: Stream, data: memoryview, start: int, output: Output) -> int |
             continue
         if position == len(data):
             return None
-        slice_size = min(2 * slice_size, STEP)
-        chunk = data[position : position + slice_size]
+        chunk = data[position : position + next(sizes, len(data))]
+
+
+def _growing() -> Iterator[int]:
+    """The sizes of slices: the libraries copy the input that they leave unread, and many streams are tiny."""
+    size = 4 * KIB
+    while True:
+        yield size
+        size = min(2 * size, STEP)

@@ -40,7 +40,8 @@ Each node has its parameters, an example, and the bytes of one value of the exam
   decoded as far as possible, and the error is `Short`. Bytes left over inside the length are a gap, kept in `$trailing`.
 - **Derived numbers are computed.** Lengths, counts and checksums are computed from the fields they cover. A wrong number that was parsed
   is kept (`$keep`), so that encoding gives the same bytes; `record.keep("crc")` keeps a number that you set.
-- **Damage in compressed data is a verdict**, not an error: the value is the stored bytes, and the fields after it are decoded.
+- **Damage in compressed data is a verdict**, not an error: the value is the stored bytes, with `streamed=True` the content before the
+  damage, and the fields after it are decoded.
 - **Time and memory are bounded** ([limits](../limits.md)). Exceeding a bound is a `Limit` error; values decoded before it are kept.
 """
 

@@ -99,6 +99,7 @@ def _message(message_set: str, *timestamp: Any) -> Struct:
             (this.magic, this.attributes.codec),
             COMPRESSIONS,
             Ref(message_set),
+            streamed=True,
         ),
         name="Message",
         doc="one message of magic 0 or 1; a compressed value opens as a message set",

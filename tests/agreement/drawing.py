@@ -381,7 +381,8 @@ class Drawing:
         codecs = ", ".join(f"{value}: {name!r}" for value, name in zip(values, names, strict=False))
         size = f", size={self._one(numbers)}" if numbers and ("lz4-block" in names or self._often(0.1)) else ""
         content = self._pick((self._structure, 4), (self._records, 3), (self.node, 3))(True).text
-        return Piece(f"Compressed({bytes_}, {on}, {{{codecs}}}, {content}{size})", sure=False)
+        streamed = ", streamed=True" if self._often(0.4) else ""
+        return Piece(f"Compressed({bytes_}, {on}, {{{codecs}}}, {content}{size}{streamed})", sure=False)
 
     def _message(self, end: bool) -> Piece:
         return Piece(f"Protobuf({'wirekit.proto.PulsarApi_pb2:' + self._one(MESSAGES)!r})")

@@ -48,11 +48,12 @@ class Error(NamedTuple):
 
 @dataclass
 class Expected:
-    """What columns must give: rows by column, the errors of records, where the records end."""
+    """What columns must give: rows by column, the errors of records, where the records end, how many are good."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     errors: list[Error] = field(default_factory=list)
     consumed: int = 0
+    good: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,23 +138,33 @@ class Walk:
 
     def good(self, records: Expected, value: Any, session: Session, begin: int, end: int) -> None:
         """Adds the row of a record, or what it holds."""
+        records.good += 1
         kernel, path = self.columns_program.program, self.holder_path
+        unopened = self.unopened(session, begin, end)
+        records.errors += unopened
         contents = [data for data, place in session.sources if path and place == f"{path}.content"]
         if contents and kernel.packing is not None:
             wrapper = begin if self.wrapper is None else self.wrapper
             below = expected(kernel.packing.key, contents[0], self.again(), self.depth + 1, wrapper)
-            records.rows += below.rows
-            records.errors += below.errors
-            return
+            if below.good or not unopened:
+                records.rows += below.rows
+                records.errors += below.errors
+                return
+            contents = []  # no record is decompressed before the damage
         records.rows.append(row(value, session, begin, end, self.depth))
         if contents and isinstance(at(value, [*path.split("."), "content"]), list):
             records.errors += self.errors_inside(contents[0], path, begin)
+
+    def unopened(self, session: Session, begin: int, end: int) -> list[Error]:
+        """The errors of a record whose content does not decompress, or is no message."""
+        path, errors = self.holder_path, []
         for check in session.checks:
             damaged = check.kind in ("decompression", "layout") and check.status == "bad"
             inside = check.note.startswith("decompressed, but")
             if path and damaged and not inside and check.path in (path, f"{path}.content"):
                 deeper = check.source > 0
-                records.errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
+                errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
+        return errors
 
     def errors_inside(self, data: bytes, path: str, wrapper: int) -> list[Error]:
         """The errors of records of another layout that a record holds compressed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,8 +162,33 @@ def test_an_empty_segment_has_no_messages(tmp_path: Path) -> None:
     assert list(read(path)) == []
 
 
+def test_messages_before_damage_in_compressed_data_are_read_and_the_damage_is_a_problem(tmp_path: Path) -> None:
+    wrapper = {
+        "offset": 3,
+        "message": {"magic": 0, "attributes": {"codec": 1}, "value": gzip.compress(TWO + THREE)[:-8]},
+    }
+    data = wirekit.encode("kafka.message_set", {"messages": [wrapper]})
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(ONE + data)
+    reason = "expected whole messages in the compressed data, found damage: gzip: expected a complete gzip member"
+    read_messages = [(1, "ok"), (2, "ok"), (3, "ok")]
+    for engine in ("rows", "columns"):
+        result = CliRunner().invoke(group, ["messages", str(path), "--engine", engine, "--output", "json"])
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [(line["offset"], line["check"]) for line in lines] == read_messages
+        assert reason in result.stderr
+    pq = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "tables"
+    CliRunner().invoke(group, ["pipeline", str(path), "--output", str(out)])
+    table = pq.read_table(out / "messages").select(["log_offset", "crc_status"])
+    assert [tuple(row.values()) for row in table.to_pylist()] == read_messages
+    (row,) = pq.read_table(out / "quarantine").select(["reason", "length"]).to_pylist()
+    assert row["reason"].startswith(reason)
+    assert row["length"] == 0
+
+
 def test_compressed_data_that_cannot_be_opened_is_a_problem_with_its_reason(tmp_path: Path) -> None:
-    cut = gzip.compress(ONE)[:-8]
+    cut = gzip.compress(ONE)[:10]
     wrapper = {"offset": 1, "message": {"magic": 0, "attributes": {"codec": 1}, "value": cut}}
     data = wirekit.encode("kafka.message_set", {"messages": [wrapper]})
     path = tmp_path / "00000000000000000000.log"

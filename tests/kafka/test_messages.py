@@ -240,6 +240,56 @@ def wrapper(compressed: bytes, *, magic: int, codec: str, offset: int = 0) -> di
     return entry
 
 
+class TestDamagedContent:
+    """Kafka's consumers decompress as they read, so they have the messages before damage."""
+
+    entries = inner(*range(20), magic=1)
+
+    def damaged(self, codec: str, cut: int, magic: int = 1) -> bytes:
+        contents = compress(codec, message_set(*inner(*range(20), magic=magic)))
+        first = wrapper(contents[:cut], magic=magic, codec="LZ4" if "lz4" in codec else codec.upper(), offset=19)
+        return message_set(first, message(b"after", offset=20, magic=magic))
+
+    @pytest.mark.parametrize("codec", ["gzip", "kafka-lz4"])
+    def test_without_the_trailer(self, codec: str) -> None:
+        decoded = wirekit.decode(self.damaged(codec, -4), SET)
+        assert [(each.value, each.check) for each in messages_of(decoded)] == [
+            *((b"m%d" % number, "ok") for number in range(20)),
+            (b"after", "ok"),
+        ]
+        (bad,) = (check for check in decoded.checks if check.status == "bad")
+        assert (bad.path, bad.kind) == ("messages[0].message.value", "decompression")
+        assert bad.note.endswith("; 730 bytes decompressed")
+        assert decoded.gaps == []
+
+    @pytest.mark.parametrize("magic", [0, 1])
+    def test_cut(self, magic: int) -> None:
+        """The offsets of magic 1 count from the last message, which is missing."""
+        data = self.damaged("gzip", 60, magic)
+        decoded = wirekit.decode(data, SET)
+        *found, after = messages_of(decoded)
+        assert 0 < len(found) < 20
+        assert [each.value for each in found] == [b"m%d" % number for number in range(len(found))]
+        assert [each.offset for each in found] == [None if magic else number for number in range(len(found))]
+        assert (after.value, after.offset) == (b"after", 20)
+        assert sum(check.status == "bad" for check in decoded.checks) == 1
+        assert wirekit.encode(SET, decoded.value) == data
+        assert wirekit.encode(SET, wirekit.to_json(decoded.value)) == data
+
+    @pytest.mark.parametrize("cut", [0, 5, 11])
+    def test_a_wrapper_without_a_message_before_the_damage_is_one_message(self, cut: int) -> None:
+        found, after = messages_of(wirekit.decode(self.damaged("gzip", cut), SET))
+        assert (found.check, found.codec, after.value) == ("bad", "gzip", b"after")
+        assert len(found.value) == cut
+
+    def test_changed_content_replaces_the_damaged_bytes(self) -> None:
+        value = wirekit.decode(self.damaged("gzip", 60), SET).value
+        inside = value.messages[0].message.value
+        inside.content.messages.pop()
+        del inside.compressed
+        assert wirekit.decode(wirekit.encode(SET, value), SET).clean
+
+
 class TestTail:
     """max_bytes of a fetch cuts the last message anywhere: that is no error. Damage before it is one."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -327,6 +328,29 @@ def test_a_wrapper_that_holds_more_than_whole_messages_is_left_to_objects(side: 
     assert_same(path)
     frames = wirekit.read(path, "frames", ["checks_bad"]).read_all().to_pylist()
     assert sum(frame["checks_bad"] for frame in frames) == 1
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("seed", range(3))
+def test_messages_before_damage_in_compressed_data_are_messages(side: str, seed: int, tmp_path: Path) -> None:
+    chance, sets = Random(seed), list[bytes]()
+    codecs = {"GZIP": "gzip", "SNAPPY": "kafka-snappy", "LZ4": "kafka-lz4"}
+    for offset in range(0, 200, 10):
+        many = [message(chance.randbytes(chance.randint(0, 60)), offset=offset + n, magic=1) for n in range(10)]
+        symbol = chance.choice([*codecs])
+        content = compress(codecs[symbol], wirekit.encode("kafka.message_set", {"messages": many}))
+        place = chance.randrange(len(content))
+        flipped = content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
+        damaged = chance.choice([content, content[:place], flipped, content + b"more"])
+        wrapper = message(damaged, offset=offset + 9, magic=1, codec=symbol)
+        sets.append(wirekit.encode("kafka.message_set", {"messages": [wrapper]}))
+    first = call("client", FIRST) if side == "client" else ()  # a connection is recognised by a clean request
+    pieces = *first, *call(side, *sets)
+    path = capture(tmp_path / "damaged.pcap", *((int(who == "server"), each) for who, each in pieces))
+    assert_same(path)
+    messages = wirekit.read(path, "messages", ["log_offset", "crc_status"]).read_all().to_pylist()
+    unplaced = [each for each in messages if each["crc_status"] == "ok" and each["log_offset"] is None]
+    assert 10 < len(unplaced) < 201
 
 
 @pytest.mark.parametrize("name", ["pulsar-batch", "pulsar-comp_lz4", "pulsar-encryption", "pulsar-nobatch"])

@@ -151,7 +151,7 @@ def command(
             status |= strict
         if show.unplaced > unplaced:
             number = plural(show.unplaced - unplaced, "message")
-            reason = "compressed data ends inside a message, or offsets exceed 64 bits"
+            reason = "compressed data ends inside a message or is damaged, or offsets exceed 64 bits"
             say(f"{path}: {number} without an offset, because {reason}")
     say_without_topic(without_topic)
     if isinstance(show, _Table) and show.empty and not selection.active:

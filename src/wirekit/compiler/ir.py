@@ -431,6 +431,7 @@ class Packed(Node):
         codecs: (their values, name of the codec) pairs.
         node: the compressed node.
         size: the size after decompression, or None if the format does not have it.
+        streamed: whether what decompresses before damage is the content.
     """
 
     WORDS = "compressed data"
@@ -439,6 +440,7 @@ class Packed(Node):
     codecs: tuple[tuple[tuple[Any, ...], str], ...]
     node: Node
     size: Expression | None
+    streamed: bool = False
 
 
 class Protobuf(Node):

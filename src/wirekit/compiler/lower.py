@@ -163,7 +163,7 @@ def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
     if not isinstance(blob, ir.Blob) or blob.coding is not None:
         raise Misuse(f"{path}: compressed data must be a byte string, not a {type(source.inner).__name__}")
     content = lower(source.content, ir.inner_path(path, "content"))
-    return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)
+    return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size, source.streamed)
 
 
 def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:

@@ -129,9 +129,9 @@ class Choices(Maker):
                 self.add_step(join(bodies))
             case ir.Packed(blob=ir.Blob(length=None)):
                 names = tuple(dict.fromkeys(name for _, name in node.codecs))
-                if contents.codecs not in ((), names):
+                if contents.codecs and (contents.codecs, contents.streamed) != (names, node.streamed):
                     raise unfit(self.key, path, node, "compressed in two ways")
-                contents.codecs = names
+                contents.codecs, contents.streamed = names, node.streamed
                 codec = self.content_registers["codec"]
                 self.add_step(Let(self.opaque, "=", self.constant(1)))
                 self.add_step(self.codec_of(node, codec, names, scope, path))

@@ -114,6 +114,7 @@ class Contents:
     Attributes:
         column: the index of the column.
         codecs: names of codecs in ``wirekit.compression``.
+        streamed: whether what decompresses before damage is the content.
         key: the schema of the content, if it is compressed records of the same layout.
         element: the layout of one record inside, None if there are only bytes.
         messages: names of protobuf messages.
@@ -121,6 +122,7 @@ class Contents:
 
     column: int
     codecs: tuple[str, ...] = ()
+    streamed: bool = False
     key: str = ""
     element: ir.Node | None = None
     messages: list[str] = field(default_factory=list)

@@ -233,7 +233,7 @@ class _Reader(Branches):
             body.append(steps.Test("==", present, self.constant(0), [steps.Let(codec, "=", self.constant(0))]))
         most = steps.Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
         self.add_step(steps.Test(">=", on[-1], self.constant(min(last)), [most]))
-        self.packing = Contents(slot, names, node.node.key)
+        self.packing = Contents(slot, names, node.streamed, node.node.key)
         self.content_registers = {"codec": codec}
         return value
 

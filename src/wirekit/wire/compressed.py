@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirekit.errors import Limit, WireError
+from wirekit.errors import Limit, WireError, plural
 from wirekit.values import Record, plain_mapping, record_type, shown
 from wirekit.wire.arguments import Expression, check_cases
 from wirekit.wire.blobs import Bytes
@@ -32,7 +32,7 @@ class Compressed(Wrapping):
     The value is a record of ``compressed`` (the stored bytes) and ``content`` (the decoded value). Building writes the
     stored bytes if ``content`` is unchanged, and compresses ``content`` otherwise. If ``codecs`` lacks the codec, the
     value is the byte string. If the bytes do not decompress, the value is the byte string, with a bad
-    ``decompression`` check.
+    ``decompression`` check. If they are ``streamed``, the content is what decompresses before the damage, if it is any.
 
     Args:
         inner: the byte string.
@@ -40,6 +40,8 @@ class Compressed(Wrapping):
         codecs: {value of codec: name in ``wirekit.compression``}.
         content: the layout inside.
         size: an expression for the size after decompression, if the format states it.
+        streamed: whether readers of the format take the content while they decompress it, so that they have what comes
+            before damage.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Compressed(Wrapping):
         content: Node,
         *,
         size: int | Expression | None = None,
+        streamed: bool = False,
     ) -> None:
         super().__init__(inner)
         check_cases("Compressed", codec, codecs)
@@ -57,6 +60,7 @@ class Compressed(Wrapping):
         self.codecs = dict(codecs)
         self.content = content
         self.size = size
+        self.streamed = streamed
 
     @property
     def opaque(self) -> bool:
@@ -79,9 +83,14 @@ class Compressed(Wrapping):
         limits = stream.session.limits
         if stream.depth >= limits.depth:
             raise Limit("depth", limits.depth, stream.depth + 1, **stream.where())
-        plain = self._open(name, data, context, stream, start)
-        if plain is None:
-            return data
+        plain, damage = self._open(name, data, context, stream)
+        if damage is not None:
+            damage = f"{name}: {damage}"
+            if not plain:
+                self._unopened(data, stream, start, damage)
+                return data
+            note = f"{damage}; {plural(len(plain), 'byte')} decompressed"
+            stream.check("decompression", None, None, False, start, note, end=stream.position)
         stream.charge(OPENED)
         names = stream.session.path
         depth = len(names)
@@ -103,28 +112,31 @@ class Compressed(Wrapping):
             reader.gap(reader.position, end)
             gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "content", "$trailing")
-            note = f"decompressed, but {error}"
-            stream.check("decompression", None, None, False, start, note, end=stream.position)
+            if damage is None:
+                note = f"decompressed, but {error}"
+                stream.check("decompression", None, None, False, start, note, end=stream.position)
             content, extra = error.partial, {"keep": ["compressed"]}
+        if damage is not None:
+            extra["keep"] = ["compressed"]
         del names[depth:]
         stream.span(stream.position - len(data), "record")
         record = Opened(compressed=data, content=content)
         record._extra = extra or None
         return record
 
-    def _open(self, name: str, data: bytes, context: Scope, stream: Reader, start: int) -> bytes | None:
+    def _open(self, name: str, data: bytes, context: Scope, stream: Reader) -> tuple[bytes, str | None]:
+        """The decompressed bytes, those before damage if the data is streamed, and what is wrong with it."""
         size = None if self.size is None else evaluate(self.size, context)
         if self.size is not None and size is None and name in NEED_SIZE:
-            self._unopened(data, stream, start, f"{name}: the size after decompression is not given")
-            return None
+            return b"", "the size after decompression is not given"
+        allowance = stream.session.allowance
         try:
-            return stream.session.allowance.decompress(name, data, size)
-        except Limit as error:
-            raise located(error, stream) from None
+            plain, damage = allowance.decompress_until_damage(name, data, size, keep=self.streamed)
+        except Limit as limit:
+            raise located(limit, stream) from None
         except WireError as error:
-            why = "; ".join(filter(None, (error.reason, error.hint)))
-            self._unopened(data, stream, start, f"{name}: {why}")
-            return None
+            return b"", _text(error)
+        return plain, None if damage is None else _text(damage)
 
     def _unopened(self, data: bytes, stream: Reader, start: int, why: str) -> None:
         """Records that no field explains the bytes."""
@@ -186,6 +198,10 @@ class Compressed(Wrapping):
 
     def default(self, context: Scope) -> Any:
         return self.inner.default(context)
+
+
+def _text(damage: WireError) -> str:
+    return "; ".join(filter(None, (damage.reason, damage.hint)))
 
 
 def holds(codec: str, compressed: bytes, plain: bytes, limits: Limits) -> bool:

@@ -136,12 +136,28 @@ class Allowance:
 
     def decompress(self, codec: str, data: bytes | memoryview, size: int | None = None) -> bytes:
         """The result of ``wirekit.compression.decompress``, within the limits of one piece and of all together."""
-        from wirekit.compression import Decompression, decompress
+        plain, error = self.decompress_until_damage(codec, data, size, keep=False)
+        assert error is None
+        return plain
+
+    def decompress_until_damage(
+        self, codec: str, data: bytes | memoryview, size: int | None = None, *, keep: bool = True
+    ) -> tuple[bytes, WireError | None]:
+        """The result of ``wirekit.compression.decompress_until_damage``, within the same limits.
+
+        Args:
+            keep: whether to return the bytes before damage; otherwise its error is raised.
+        """
+        from wirekit.compression import Decompression, decompress, decompress_until_damage
 
         limits, most = self.limits, self.most
         bounds = Decompression(size=min(limits.decompressed, most), ratio=limits.ratio)
+        damage: WireError | None = None
         try:
-            plain = decompress(codec, data, limits=bounds, size=size)
+            if keep:
+                plain, damage = decompress_until_damage(codec, data, limits=bounds, size=size)
+            else:
+                plain = decompress(codec, data, limits=bounds, size=size)
         except Limit as error:
             if error.limit != "decompressed_size" or error.allowed == limits.decompressed:
                 raise
@@ -151,7 +167,7 @@ class Allowance:
                 raise Limit(MEMORY, self.memory, self.memory + COPIES) from None
             raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
         self.take(len(plain))
-        return plain
+        return plain, damage
 
 
 def join_path(parts: list[str | int]) -> str:

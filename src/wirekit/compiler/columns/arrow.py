@@ -14,7 +14,7 @@ from wirekit.compiler.columns.filled import Place
 from wirekit.compiler.columns.programs import Columnar, described, in_lists, type_of
 from wirekit.compiler.columns.protobuf import LARGE, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
-from wirekit.compiler.columns.run import Level
+from wirekit.compiler.columns.run import OPENED, REFUSED, ROW, Level
 from wirekit.program.columns import Column
 from wirekit.program.messages import chosen
 
@@ -75,7 +75,7 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     """The order of all levels' rows in the result (None: unchanged), and the position of each row, by level."""
     if len(levels) == 1 and not levels[0].state.any():
         return None, []
-    included = [(level.state == 0) | ((level.state == 1) & wrappers) for level in levels]
+    included = [(level.state != REFUSED) & ((level.state == ROW) | wrappers) for level in levels]
     extents = [each.astype(np.int64) for each in included]
     for depth in range(len(levels) - 1, 0, -1):
         level = levels[depth]
@@ -135,7 +135,7 @@ def batch_of(
     arrays |= {name: _numbers(extents[name], pa.int64()) for name in extents if chosen(name, fields)}
     if code.packing is not None:
         codec, path = filled["codec"], code.columns[code.packing.column].path
-        good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
+        good = pa.array(level.state == OPENED, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
         depths = np.full(rows, depth, np.int32) if depth else np.zeros(rows, np.int32)
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         arrays |= {f"{path}.ok": good, "@depth": _numbers(depths, pa.int32()), "@wrapper": roots}

@@ -21,7 +21,7 @@ from wirekit.compiler.columns.errors import Details, LevelErrors, path_inside, r
 from wirekit.compiler.columns.plan import Ranges, Records, start
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import of_records
-from wirekit.compiler.columns.run import Level, NoRoom, run
+from wirekit.compiler.columns.run import OPENED, REFUSED, ROW, UNTIL_DAMAGE, Level, NoRoom, run
 from wirekit.errors import Limit, WireError
 from wirekit.program.columns import Contents
 
@@ -71,17 +71,20 @@ class _Level:
             return None
         level.left = np.full(level.rows, -1, np.int64)
         data, sizes, parents = self._decompressed(packed)
-        level.state[parents] = 1
+        level.state[parents] = np.maximum(level.state[parents], OPENED)
         while parents.size:
             try:
                 below = self._scanned(data, sizes, parents)
             except NoRoom as error:
                 for row in parents[error.range :].tolist():
-                    level.state[row] = 2
+                    level.state[row] = REFUSED
                     self.errors.too_much(row)
                 sizes, parents = sizes[: error.range], parents[: error.range]
             else:
-                level.left[parents] = below.begins + sizes - below.arrays["good"]
+                damaged = level.state[parents] == UNTIL_DAMAGE
+                empty = damaged & (np.diff(np.append(below.arrays["first"], below.rows)) == 0)
+                level.state[parents[empty]] = ROW
+                level.left[parents] = np.where(empty, -1, below.begins + sizes - below.arrays["good"])
                 return below
         return None
 
@@ -126,7 +129,10 @@ class _Level:
             yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
 
     def _content(self, row: int) -> bytes | None:
-        """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
+        """The content of a row, bounded and verified at each step.
+
+        If that fails, an error is added. The result is what was decompressed before, None if that is nothing.
+        """
         arrays, column = self.level.arrays, self.packing.column
         allowance, depth = self.errors.reference.allowance, self.errors.depth
         data, offsets = arrays[f"d{column}"].data, arrays[f"o{column}"]
@@ -134,11 +140,17 @@ class _Level:
             if depth >= allowance.limits.depth:
                 raise Limit("depth", allowance.limits.depth, depth + 1)
             codec = self.packing.codecs[int(arrays["codec"][row]) - 1]
-            return allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
+            stored = data[int(offsets[row]) : int(offsets[row + 1])]
+            plain, damage = allowance.decompress_until_damage(codec, stored, keep=self.packing.streamed)
         except WireError as error:
-            self.level.state[row] = 2 if isinstance(error, Limit) else 0
+            self.level.state[row] = REFUSED if isinstance(error, Limit) else ROW
             self.errors.unopened(row, error)
             return None
+        if damage is None:
+            return plain
+        self.level.state[row] = UNTIL_DAMAGE if plain else ROW
+        self.errors.unopened(row, damage)
+        return plain or None
 
 
 def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
@@ -146,14 +158,14 @@ def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
     for around, inside in reversed([*pairwise(errors)]):
         for which, path, error in _limits(columnar, inside):
             parent = int(inside.level.parents[which])
-            around.level.state[parent] = 2
+            around.level.state[parent] = REFUSED
             details = Details("limit", path, error["at"], error["reason"], error["limit"])
             around.add(record_of(around.level, parent), details, error["at_depth"])
     for around, inside in pairwise(errors):
         level = inside.level
-        gone = around.level.state[level.parents] == 2
+        gone = np.isin(around.level.state[level.parents], (ROW, REFUSED))
         if gone.any():
-            level.state[gone[level.ranges_of_rows()]] = 2
+            level.state[gone[level.ranges_of_rows()]] = REFUSED
             inside.forget(gone)
 
 

@@ -131,6 +131,7 @@ class LevelErrors:
         bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
         if error is not None:
             details = details_of(error, offset)
+            at_depth += details.path.count(f"{path}.content")
         elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
             details = Details(check.kind, check.path, check.offset, check.note)
             at_depth += int(check.source > 0)

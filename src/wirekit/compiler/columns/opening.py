@@ -100,8 +100,7 @@ class Opening:
             content = self._decompressed(row, self.contents.codecs[codec - 1], data)
             if content is None:
                 return
-            self.verdict[row], data = 1, content
-            self.plain[row] = content
+            self.plain[row] = data = content
         listed = int(arrays["listed"][row])
         if listed == 1:
             self.lists[row] = data
@@ -125,10 +124,18 @@ class Opening:
                 raise Limit("depth", self.limits.depth, 1)
             if size < 0 and name in NEED_SIZE:
                 raise Wrong("a size after decompression", "none")
-            return self.reference.allowance.decompress(name, data, size if size >= 0 else None)
+            given = size if size >= 0 else None
+            plain, damage = self.reference.allowance.decompress_until_damage(
+                name, data, given, keep=self.contents.streamed
+            )
         except WireError as error:
             self._failed(row, error)
-        return None
+            return None
+        if damage is None:
+            self.verdict[row] = 1
+            return plain
+        self._failed(row, damage)
+        return plain or None
 
     def _failed(self, row: int, error: WireError) -> None:
         """Adds the error of a row that cannot be unpacked; a limit refuses the whole record."""
@@ -249,7 +256,7 @@ class Opening:
         announced = self.level.arrays["count"][parents]
         wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
         good = ((announced < 0) | (announced == counts)) & ~wrong
-        self.verdict[parents] = np.where(good, 1, 0)
+        self.verdict[parents] = np.where(good & (self.verdict[parents] != 0), 1, 0)
 
 
 def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:

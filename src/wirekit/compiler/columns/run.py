@@ -25,6 +25,7 @@ WHOLE = 256 << 20  # for a buffer of up to this many bytes, each column of byte 
 ELEMENT_GUESS = 32  # the same for an element of a list
 COPIES = 6  # arrays that may exist for one: while it grows, while levels become one batch, while rows are removed
 ROW_GUESS = 64  # bytes of a record, for the first estimate of their number
+ROW, OPENED, REFUSED, UNTIL_DAMAGE = range(4)  # the states of rows of a level
 STEP = 1024  # rows that are scanned before memory is measured again, even if little is left
 
 
@@ -38,7 +39,8 @@ class Level:
         begins: the start of each range in the buffer; offsets count from there.
         rows, errors: the numbers of rows and of errors.
         arrays: the filled arrays by name.
-        state: for each row: 0 a row of the result, 1 opened, 2 an error.
+        state: for each row: ``ROW`` of the result, ``OPENED`` or ``UNTIL_DAMAGE`` if its records are the rows instead,
+            ``REFUSED`` for an error.
         left: for each opened row, the bytes after the last good record in it.
         parents, roots: from depth 1 on, for each range, the row one depth up that contains it, and the offset of the
             outermost record that does.

@@ -124,8 +124,9 @@ class Sets:
             value = None if message is None else message.get("value")
             if not isinstance(value, Record) or (inside := content(value)) is None:
                 continue
-            place = f"{before}[{number}].message.value.content"
-            if partial := inside.get("partial"):
+            value_path = f"{before}[{number}].message.value"
+            place = f"{value_path}.content"
+            if (partial := inside.get("partial")) and value_path not in self._statuses:
                 start, source = self._contents.get(f"{place}.partial", (0, 0))
                 size = _size_of(partial)
                 present = None if size is None else len(partial) - ENTRY_HEAD

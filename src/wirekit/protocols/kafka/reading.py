@@ -79,6 +79,7 @@ class _Wrapper(NamedTuple):
     codec: str
     check: str
     size: int
+    damaged: bool
 
 
 def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
@@ -464,7 +465,7 @@ def _gaps(decoded: Decoded) -> tuple[Gap, ...]:
 
 
 def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Damaged, ...]:
-    """The wrappers among the first entries of a segment whose decompressed contents are not decoded to their ends.
+    """The wrappers among the first entries of a segment whose contents are not decompressed and decoded to their ends.
 
     Each is damaged at its first byte. All of its bytes are undecoded if none of its messages is decoded, else 0.
     """
@@ -472,16 +473,24 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
     for gap in decoded.gaps:
         if gap.source and (numbered := _NUMBER.match(gap.path)):
             gaps[int(numbered[1])] += gap.length
+    notes: dict[int, str] = {}
+    for check in decoded.checks:
+        if check.kind == "decompression" and (numbered := _NUMBER.match(check.path)):
+            notes.setdefault(int(numbered[1]), check.note)
     damaged, end = [], decoded.offset
     for number, entry in enumerate(entries):
         start, end = end, end + ENTRY_HEAD + entry.message_size
         inside = content(entry.message.value)
-        surplus_size = 0 if inside is None else gaps[number] + _incomplete_size(inside)
-        if surplus_size:
+        if inside is None:
+            continue
+        surplus = gaps[number] + _incomplete_size(inside)
+        if surplus or number in notes:
             value = end - len(left_over(entry)) - len(entry.message.value.compressed)
-            surplus = f"{plural(surplus_size, 'byte')} that no message has"
+            found = f"{plural(surplus, 'byte')} that no message has"
+            if number in notes:
+                found = f"damage: {notes[number]}"
             where = {"protocol": SEGMENT, "path": "messages[].message.value", "offset": value}
-            error = Wrong("whole messages in the compressed data", surplus, **where)
+            error = Wrong("whole messages in the compressed data", found, **where)
             damaged.append(Damaged(start, 0 if _has_message(inside) else end - start, error))
     return tuple(damaged)
 
@@ -555,9 +564,11 @@ class _Reader:
                 continue
             offset = _int64(entry.offset + base) if is_absolute else None
             place = f"{prefix}[{index}].message"
-            own = _described(entry, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
+            damaged = f"{place}.value" in self.statuses
+            crc = status(entry, self.statuses.get(f"{place}.crc"))
+            own = _described(entry, offset, wrapper, crc, damaged=damaged)
             inside = content(message.value)
-            if inside is None:
+            if inside is None or (damaged and not _has_message(inside)):
                 yield self._message(message, own, place, wrapper)
             else:
                 yield from self.read(inside, f"{place}.value.content", own)
@@ -589,7 +600,7 @@ class _Reader:
         )
 
 
-def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
+def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, check: str, *, damaged: bool) -> _Wrapper:
     """The verdicts on a message and, if it is a wrapper, on its contents."""
     message = entry.message
     timestamp, timestamp_type = message.get("timestamp"), message.attributes.timestamp_type
@@ -602,15 +613,15 @@ def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, chec
     number = int(message.attributes.codec)
     codec = CODEC_NAMES.get(number, f"codec {number}")
     size = ENTRY_HEAD + entry.message_size
-    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec, check, size)
+    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec, check, size, damaged)
 
 
 def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tuple[bool, int]:
     """Whether absolute offsets are known, and the number to add to the stored offsets."""
     if wrapper is None or wrapper.magic == 0 or not entries:
         return True, 0
-    if message_set.get("partial") != b"" or wrapper.offset is None:
-        return False, 0
+    if message_set.get("partial") != b"" or wrapper.offset is None or wrapper.damaged:
+        return False, 0  # the last message, which has the offset of the wrapper, may be missing
     base = _int64(wrapper.offset - entries[-1].offset)
     return base is not None, max(0, base or 0)
 

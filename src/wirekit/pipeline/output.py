@@ -45,6 +45,7 @@ MARK = b"wirekit tables\n"
 _ATTEMPTS, _OLD, _MOVES, _CHANGES = (f"{WORK}/{name}" for name in ("attempts", "old", "moves.json", "delta.json"))
 _PART = re.compile(r"part(?:-\d{5,}){1,2}\.parquet")
 _COMMIT = re.compile(r"\d{5,}\.json")
+_FOLDERS = (COMMITS, STATE, *OUTPUTS)
 _LOCKS = re.compile(rf"{LOCK}(?:-[0-9a-f]{{32}})?")
 
 Moves = list[tuple[str, str]]
@@ -331,10 +332,10 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
 
 
 def lake_of(path: str) -> str:
-    """The folder with the tables of a run that a path names, by itself or by a table (``lake/calls``); else ""."""
+    """The folder with the tables of a run that a path names, by itself or a part (``lake/calls``); else ""."""
     name = path.rstrip("/") if is_remote(path) else os.path.realpath(local(path))
     above, _, base = name.rpartition("/")
-    return next(filter(is_lake, (name, above) if base in OUTPUTS else (name,)), "")
+    return next(filter(is_lake, (name, above) if base in (MANIFEST, *_FOLDERS) else (name,)), "")
 
 
 def other_format(path: str | os.PathLike[str]) -> str:
@@ -502,7 +503,7 @@ def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
         return False
     if kind != "folder":
         raise Misuse(f"{lake.name} is not a directory; pass one that is empty or does not exist")
-    folders = [name for name in kinds if name in (COMMITS, STATE, *OUTPUTS)]
+    folders = [name for name in kinds if name in _FOLDERS]
     expected = {WORK: "folder", MANIFEST: "file", **dict.fromkeys(folders, "folder")}
     foreign = [name for name in kinds if kinds[name] != expected.get(name, kinds[name])]
     inside = {} if foreign else dict(zip(folders, lake.each(lake.kinds, folders), strict=True))

@@ -108,6 +108,49 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
         ),
         "00 07 01 02 00 08",
     ),
+    "bytes in place of a field that is absent, and in a condition": (
+        RecordsToEnd(
+            Struct(
+                "n" / int8,
+                "s" / OrBytes(If(this.n > 0, Struct("a" / int8))),
+                "c" / If(this.s == None, int8),  # noqa: E711
+            )
+        ),
+        "00 07 01 02 00 08 01",
+    ),
+    "bytes in place of a number that is null": (
+        RecordsToEnd(Struct("s" / OrBytes(Sized(int8, int8, null=-1)))),
+        "ff 01 05 07",
+    ),
+    "one of several fields, which is absent, in a condition": (
+        RecordsToEnd(
+            Struct(
+                "n" / int8,
+                "s" / IfThenElse(this.n > 1, OrBytes(If(this.n == 2, int16)), If(this.n == 0, int32)),
+                "c" / If(this.s == None, int8),  # noqa: E711
+            )
+        ),
+        "00 00000001 01 07 02 0003 03 08 02 01",
+    ),
+    "a list of such fields": (
+        RecordsToEnd(
+            Array(
+                int8,
+                Struct(
+                    "n" / int8,
+                    "s" / IfThenElse(this.n > 1, int16, If(this.n == 0, int32)),
+                    "c" / If(this.s == None, int8),  # noqa: E711
+                ),
+            )
+        ),
+        "03 00 00000001 01 07 02 0003  02 01 08 00 00000001",
+    ),
+    "text of two bytes per character that is null, in a condition": (
+        RecordsToEnd(
+            Struct("s" / String(int8, null=-1, encoding="utf-16-le"), "c" / If(this.s == None, int8))  # noqa: E711
+        ),
+        "ff 07 02 6100 00",
+    ),
     "a structure inside a length that is null, in a condition": (
         RecordsToEnd(
             Struct("s" / Sized(int8, Struct("a" / int8), null=-1), "c" / If(this.s == None, int8))  # noqa: E711

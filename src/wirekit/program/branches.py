@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 
 from wirekit.compiler import ir
 from wirekit.program import steps
@@ -116,7 +116,10 @@ class Branches(Choices):
         results = self.arms([work(inner) for inner in nodes], join)
         if len(results) == 1:
             return maybe(results[0][1], results[0][0])
-        return Value(unfit="one of several fields")
+        if not any(value.present for _, value in results):
+            return Value(unfit="one of several fields")
+        each = [self.all_of((present, *value.present)) for present, value in results]
+        return Value(unfit="one of several fields", present=(reduce(partial(self.let, "or"), each),))
 
     def wrong(self, node: ir.Alternatives, path: str) -> Value:
         """Refuses a value that no case has."""
@@ -156,31 +159,35 @@ class Branches(Choices):
         return value
 
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
-        """Reads a node, or bytes that do not fit it; ``<path>.ok`` is true for the node."""
+        """Reads a node, or bytes that do not fit it; ``<path>.ok`` is true for the node, null if it has no value."""
 
         def work() -> Value:
-            begin, gap = self.fresh(), self.fresh()
+            begin, gap, exists = self.fresh(), self.fresh(), self.fresh()
             self.gaps = True
             messages = len(self.messages)
             with self.during(stored=[], entered=[], ends_record=False):
                 with self.block() as body:
-                    self.node(node.node, path, scope)
+                    value = self.node(node.node, path, scope)
                     self.finish_parts()
+                    self.add_step(steps.Let(exists, "=", self.all_of(value.present)))
                 inside, lists = self.stored, self.entered
             if messages < len(self.messages) or self.contents is not None:
                 raise unfit(self.key, path, node, "it holds a protobuf message")
             self.stored += inside
             self.entered += lists
             verdict = self.verdict(path)
-            body.append(steps.Emit(verdict, self.constant(1)))
+            with self.block() as fits:
+                self.emit(verdict, self.constant(1), exists if value.present else None)
+            body += fits
             with self.block() as otherwise, self.during(merging=[*self.merging, *inside]):
+                self.add_step(steps.Let(exists, "=", self.constant(1)))
                 self.add_step(steps.Emit(verdict, self.constant(0)))
                 start, length = self.fresh(), self.fresh()
                 self.add_step(steps.Slice(start, length, self.limit))
                 self.unexplained(length)
                 self.add_step(steps.Copy(self.column(path, BYTES), start, length))
             self.add_step(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
-            return Value(unfit="a field that may not fit")
+            return Value(unfit="a field that may not fit", present=(exists,) if value.present else ())
 
         if self.maybe:
             return work()

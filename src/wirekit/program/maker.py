@@ -294,6 +294,8 @@ class Maker(Program):
 
     def all_of(self, places: tuple[Place, ...]) -> int:
         """The register for whether all of these hold."""
+        if not places:
+            return self.constant(1)
         register = self.operand(places[0])
         for place in places[1:]:
             register = self.let("and", register, self.operand(place))
@@ -323,8 +325,7 @@ class Maker(Program):
                 why = read.unfit or ("a field that may be absent" if read.present else "a structure")
                 raise unfit(self.key, path, f"an expression over {tree}", why)
             case Operation(symbol="==" | "!=" as symbol, operands=(Field() as left, Literal(value=None))):
-                present = scope.value(self.key, left, path).present
-                exists = self.all_of(present) if present else self.constant(1)
+                exists = self.all_of(scope.value(self.key, left, path).present)
                 return self.let("==" if symbol == "==" else "!=", exists, self.constant(0)), 0, 1
             case Operation(symbol="==", operands=(Field() as left, Literal(value=int(value)))) if (
                 field := scope.value(self.key, left, path)

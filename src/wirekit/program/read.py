@@ -15,7 +15,7 @@ A node that cannot have a column is ``Misuse`` with its path; nothing is replace
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from wirekit.compiler import ir
 from wirekit.program import steps
@@ -133,7 +133,7 @@ class _Reader(Branches):
         value, _, _ = self.string(node, path, scope)
         if node.coding is None:
             return value
-        return Value(value.place, unfit="a text in another encoding" if node.is_text else "a user's value")
+        return replace(value, length=None, unfit="a text in another encoding" if node.is_text else "a user's value")
 
     def string(self, node: ir.Blob, path: str, scope: Scope) -> tuple[Value, int, int | None]:
         """(value, register with the start of the bytes, register for their presence if they may be null)."""

@@ -22,7 +22,7 @@ from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value
+from wirekit.program.values import LONGEST, Place, Scope, Value
 from wirekit.program.write_fields import ABSENT, NULL, Fields
 from wirekit.program.write_steps import Each, Elements, Insert, Reserve, Store, Unread
 
@@ -235,8 +235,20 @@ class Branches(Fields):
             bodies.append(body)
             is_loose |= self.loose
         self.loose = is_loose
+        present = self.one_present(values, bodies)
         self.add_step(join(bodies))
-        return values[0] if len(values) == 1 else Value(unfit="one of several fields")
+        return values[0] if len(values) == 1 else Value(unfit="one of several fields", present=present)
+
+    def one_present(self, values: list[Value], bodies: list[Body]) -> tuple[Place, ...]:
+        """The condition for the presence of one of several values, which their steps set; empty if all are present."""
+        if not any(value.present for value in values):
+            return ()
+        exists = self.register()
+        for value, arm in zip(values, bodies, strict=True):
+            with self.block() as body:
+                self.add_step(Let(exists, "=", self.all_of(value.present)))
+            arm.extend(body)
+        return (exists,)
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
         """Writes one of the alternatives; None refuses other values."""
@@ -302,14 +314,15 @@ class Branches(Fields):
         verdict = self.column(ir.inner_path(path, "ok"))
         self.or_bytes.add(verdict.slot)
         loose = self.loose
-        _, fitted, _ = self.apart(fitting)
+        value, fitted, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
-        _, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
+        taken, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
         self.loose = loose
         missing = self.let("==", self.has_value(verdict, in_batch=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, presence()))
+        present = self.one_present([value, taken], [fitted, other])
         self.if_true(bad, other, fitted)
-        return Value(unfit="a field that may not fit")
+        return Value(unfit="a field that may not fit", present=present)
 
     # Structures that are written once.
 

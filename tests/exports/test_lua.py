@@ -22,11 +22,13 @@ from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Frame
 from wirekit.exports import export
+from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
     Bit,
     Bits,
     Bytes,
+    Delimited,
     Flag,
     If,
     Length,
@@ -37,11 +39,15 @@ from wirekit.wire import (
     String,
     Struct,
     Switch,
+    Symbols,
     int8,
     int16,
     int32,
+    int48,
     int56,
     int56le,
+    int64,
+    len_,
     this,
     uint16,
     uint64,
@@ -142,7 +148,7 @@ def values(decoded: wirekit.Decoded) -> Iterator[tuple[str, Any]]:
 
 def plain(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode().hex()
+        return value.encode(errors="surrogateescape").hex()
     if isinstance(value, bytes):
         return value.hex()
     return value if isinstance(value, float) else int(value)
@@ -226,6 +232,26 @@ OWN: dict[str, tuple[Node, str]] = {
         Struct("bits" / Bits(uint64, "high" / Bit(31), "middle" / Bit(30), "low" / Bit(3), order="msb")),
         "fffffffe80000007",
     ),
+    "bits of more than 53": (
+        Struct(
+            "a" / Bits(uint64, "high" / Bit(40), "low" / Bit(24), order="msb"),
+            "b" / Bits(uint64, "high" / Bit(60), "low" / Bit(4), order="lsb"),
+        ),
+        "00000100000002ff fedcba9876543215",
+    ),
+    "the length of a text in characters": (
+        Struct(
+            "text" / String(int8),
+            "four" / Bytes(len_(this.text)),
+            "line" / Delimited("\n"),
+            "four_more" / Bytes(len_(this.line)),
+            "inside" / Struct("null" / String(int8, null=-1), "ascii" / String(int8, encoding="ascii")),
+            "two" / Bytes(len_(this.inside.ascii)),
+            "bytes" / Bytes(int8),
+            "as_many" / Bytes(len_(this.bytes)),
+        ),
+        "0a 61c3a4e282acf09f9880 01020304 e180c3a4ff0a 05060708 ff 026162 0a0b 02c3a4 0c0d",
+    ),
     "a flag that selects": (
         Struct(
             "flag" / Flag(int8), "value" / Switch(this.flag, {False: int16, True: int32}), "more" / Bytes(this.flag + 1)
@@ -268,6 +294,43 @@ def segment(port: int, data: bytes) -> Packet:
     ip = {"total_length": 40 + len(data), "source": "00000001", "destination": "00000002", "payload": tcp}
     packet = bytes(12) + b"\x08\0" + wirekit.encode("net.ipv4", ip)
     return Packet(port, len(packet), packet)
+
+
+def shown_by(layout: Node, data: str, folder: Path) -> list[str]:
+    """The lines that tshark shows of a value, and what is missing."""
+    with own(layout) as key:
+        exported = export([key], "lua")
+    script, name = folder / "own.lua", f"wirekit_{key.replace('.', '_')}"
+    script.write_text(exported.text)
+    capture = write(folder / "own.pcap", [segment(7000, bytes.fromhex(data))])
+    command = [
+        str(TSHARK),
+        "-r",
+        str(capture),
+        "-X",
+        f"lua_script:{script}",
+        "-d",
+        f"tcp.port==7000,{name}",
+        "-O",
+        name,
+    ]
+    lines = subprocess.run(command, capture_output=True, check=True, timeout=60, encoding="utf-8").stdout.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("wirekit "))
+    return [*map(str.strip, lines[start + 1 :]), *(each.reason for each in exported.missing)]
+
+
+def test_names_of_numbers_with_8_bytes_are_shown(tmp_path: Path) -> None:
+    kinds = SymbolTable("Kind", {-2: "TWO", 1 << 40: "BIG", (1 << 62) + 1: "HUGE"})
+    layout = Struct(*(name / Symbols(int64, kinds) for name in "abc"), "d" / Symbols(int48, kinds))
+    shown = shown_by(layout, "fffffffffffffffe 0000010000000000 4000000000000001 fffffffffffe", tmp_path)
+    assert shown[:2] == ["a: TWO (-2)", f"b: BIG ({1 << 40})"]
+    assert shown[3] == "d: TWO (-2)"
+    assert "names of values of more than 53 bits are not shown" in shown
+
+
+def test_texts_are_shown_as_utf_8(tmp_path: Path) -> None:
+    layout = Struct("topic" / String(int8), "line" / Delimited("\n"))
+    assert shown_by(layout, "06 e8aea2e58d95 c3a40a", tmp_path)[1:3] == ["topic: 订单", "line: ä"]
 
 
 def test_constructs_that_a_dissector_lacks_are_listed_in_it() -> None:

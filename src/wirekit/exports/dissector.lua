@@ -7,6 +7,7 @@ local bits = bit32 or load([[return {
 }]])()
 
 local MOST_ELEMENTS, DEEPEST = 1000000, 32
+local IS_TEXT = " is text"
 
 local function fail(s, text)
   error({ text = text, position = s.pos }, 0)
@@ -37,8 +38,20 @@ local function get(scope, up, ...)
   return at
 end
 
-local function length_of(value)
-  return value == nil and 0 or #value
+-- Well-formed sequences of UTF-8 by the number of bytes that follow the first; any other byte is a character.
+local SEQUENCES = {
+  { "[\194-\223][\128-\191]", 1 }, { "\224[\160-\191][\128-\191]", 2 }, { "[\225-\236\238\239][\128-\191][\128-\191]", 2 },
+  { "\237[\128-\159][\128-\191]", 2 }, { "\240[\144-\191][\128-\191][\128-\191]", 3 },
+  { "[\241-\243][\128-\191][\128-\191][\128-\191]", 3 }, { "\244[\128-\143][\128-\191][\128-\191]", 3 },
+}
+
+-- The number of characters of a text, of bytes, or of elements.
+local function length_of(value, is_text)
+  local size = value == nil and 0 or #value
+  for _, each in ipairs(is_text and type(value) == "string" and SEQUENCES or {}) do
+    size = size - each[2] * select(2, value:gsub(each[1], ""))
+  end
+  return size
 end
 
 local function truth(value)
@@ -162,12 +175,12 @@ local function bit_fields(field, size, little, fields)
     local value = {}
     for _, each in ipairs(fields) do
       local name, width, shift, shown = table.unpack(each)
-      if shift < 32 then
-        value[name] = math.floor(low / 2 ^ shift) % 2 ^ width + high % 2 ^ math.max(shift + width - 32, 0) * 2 ^ (32 - shift)
-      else
-        value[name] = math.floor(high / 2 ^ (shift - 32)) % 2 ^ width
-      end
-      if sub then sub:add(shown, range, value[name]) end
+      local down, up = low, high
+      if shift >= 32 then down, up, shift = high, 0, shift - 32 end
+      down = (math.floor(down / 2 ^ shift) + up % 2 ^ shift * 2 ^ (32 - shift)) % 2 ^ math.min(width, 32)
+      up = math.floor(up / 2 ^ shift) % 2 ^ math.max(width - 32, 0)
+      value[name] = up * 2 ^ 32 + down
+      if sub then sub:add(shown, range, width > 32 and UInt64.new(down, up) or down) end
     end
     return value
   end
@@ -178,8 +191,15 @@ local function shown_null(s, tree, name)
   return nil
 end
 
+-- The text, in UTF-8, or the bytes of a range; a structure stores which of them.
+local function string_of(s, tree, field, range, is_text)
+  s.is_text = is_text
+  if tree and is_text then tree:add_packet_field(field, range, ENC_UTF_8) elseif tree then tree:add(field, range) end
+  return range:len() == 0 and "" or range:raw()
+end
+
 -- `length` is a node, a function of the fields read before, or nil for all bytes up to the limit.
-local function blob(field, name, length, computed, null)
+local function blob(field, name, is_text, length, computed, null)
   return function(s, scope, tree)
     local size = s.limit - s.pos
     if length then
@@ -187,9 +207,7 @@ local function blob(field, name, length, computed, null)
       if null and size == null then return shown_null(s, tree, name) end
       if size == nil then fail(s, "the length of " .. name .. " is not known") end
     end
-    local range = take(s, size)
-    if tree then tree:add(field, range) end
-    return size == 0 and "" or range:raw()
+    return string_of(s, tree, field, take(s, size), is_text)
   end
 end
 
@@ -206,10 +224,9 @@ local function delimited(field, stop, decimal)
     local data = s.tvb:raw(s.pos, s.limit - s.pos)
     local first = data:find(stop, 1, true)
     if not first then fail(s, "its end is not there") end
-    local range = take(s, first - 1)
-    if tree then tree:add(field, range) end
+    local value = string_of(s, tree, field, take(s, first - 1), not decimal)
     s.pos = s.pos + #stop
-    return decimal and tonumber(data:sub(1, first - 1)) or data:sub(1, first - 1)
+    return decimal and tonumber(value) or value
   end
 end
 
@@ -287,7 +304,9 @@ local function structure(field, members, measures, sums)
         end
       end
       starts[index], scope.values._position = s.pos, s.pos - start
+      s.is_text = nil
       scope.values[member[1]] = member[2](s, scope, sub)
+      scope.values[member[1] .. IS_TEXT] = s.is_text
       ends[index] = s.pos
       while #open > 0 and open[#open].last == index do
         local bound = table.remove(open)
@@ -752,9 +771,7 @@ local function protobuf(field, fields)
         s.depth = s.depth - 1
         s.limit = outer
       elseif size and each and (each.kind == "string" or each.kind == "bytes") then
-        local range = take(s, size)
-        if sub then sub:add(each.field, range) end
-        items[1] = size == 0 and "" or range:raw()
+        items[1] = string_of(s, sub, each.field, take(s, size), each.kind == "string")
       elseif size and each then
         local stop = s.pos + size
         while s.pos < stop do
@@ -772,6 +789,7 @@ local function protobuf(field, fields)
           table.insert(value[each.name], item)
         elseif each then
           value[each.name] = item
+          value[each.name .. IS_TEXT] = s.is_text
         end
       end
     end

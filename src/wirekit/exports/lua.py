@@ -148,6 +148,9 @@ class _Writer:
                 return f"get(scope, {up}, {', '.join(text(name) for name in names)})"
             case Context(name=name):
                 return f"s.context[{text(name)}]"
+            case LengthOf(of=Field(up=up, names=names) as of):
+                is_text = self.expression(Field(up, (*names[:-1], f"{names[-1]} is text")))
+                return f"length_of({self.expression(of)}, {is_text})"
             case LengthOf(of=of):
                 return f"length_of({self.expression(of)})"
             case Operation(symbol=symbol, operands=operands):
@@ -208,7 +211,7 @@ class _Writer:
                 return f"bounded({size}, {self.node(inner, path, element=element)}, {text(name)}, {_null(null)})"
             case ir.Fallback(node=inner):
                 bytes_field = self.field(path, name, "bytes")
-                return f"fallback({self.node(inner, path, element=element)}, blob({bytes_field}, {text(name)}))"
+                return f"fallback({self.node(inner, path, element=element)}, blob({bytes_field}, {text(name)}, false))"
             case ir.Reference(key=key):
                 return self._reference(key, path, element)
             case ir.Constant(node=inner, value=value, fatal=fatal):
@@ -224,9 +227,8 @@ class _Writer:
     def _number(self, node: ir.Number, path: str, name: str, table: SymbolTable | None = None, base: str = "") -> str:
         bits = 8 * node.size if node.size in (1, 2, 3, 4) else 64
         kind = ("double" if bits == 64 else "float") if node.real else f"{'' if node.signed else 'u'}int{bits}"
-        if table is not None and bits == 64:
-            self.notes.add(f"{self.key}.{path}", "names of 64-bit values are not shown")
-            table = None
+        if table is not None and any(abs(symbol) > 1 << 53 for symbol in table):
+            self.notes.add(f"{self.key}.{path}", "names of values of more than 53 bits are not shown")
         field = self.field(path, name, kind, table=table, base=base)
         if node.form is not None:
             kind = {ZIGZAG: "sint", SLEB: "int"}.get(node.form.kind, "uint") + str(bits)
@@ -251,13 +253,13 @@ class _Writer:
         field = field or self.field(path, name, "string" if node.text else "bytes")
         if node.sealed:
             self.notes.add(f"{self.key}.{path}", "encrypted data is shown as cipher text")
-        if node.length is None:
-            return f"blob({field}, {text(name)})"
+        is_utf8 = node.text and (node.coding is None or node.coding.name == "utf-8")
+        arguments = f"{field}, {text(name)}, {boolean(is_utf8)}"
         if isinstance(node.length, ir.Number):
-            length, computed = self.node(node.length, f"{path}.$length"), False
-        else:
-            length, computed = self.function(node.length), True
-        return f"blob({field}, {text(name)}, {length}, {boolean(computed)}, {_null(node.null)})"
+            arguments += f", {self.node(node.length, f'{path}.$length')}, false, {_null(node.null)}"
+        elif node.length is not None:
+            arguments += f", {self.function(node.length)}, true, {_null(node.null)}"
+        return f"blob({arguments})"
 
     def _structure(self, node: ir.Structure, path: str, name: str, element: bool) -> str:
         sums_at = {each.at for each in node.sums}

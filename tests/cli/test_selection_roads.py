@@ -171,6 +171,39 @@ def test_names_are_counted_alike_if_nothing_matches(monkeypatch: pytest.MonkeyPa
         assert f"{'more' if most > 1 else 'and'}" in objects
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "reads"),
+    [
+        ("frames", ("--follow", "9999"), 1),
+        ("frames", ("--follow", "10.0.0.1:1>10.0.0.2:2#0"), 1),
+        ("frames", ("--follow", "9999", "--topic", "t-*"), 1),
+        ("frames", ("--connection", "9999", "--connection", "0", "--topic", "t-*"), 1),
+        ("frames", ("--connection", "9999", "--connection", "1"), 2),
+        ("messages", ("--connection", "9999"), 1),
+        ("inspect", ("--connection", "9999"), 2),
+    ],
+)
+def test_objects_do_not_look_for_a_connection_that_columns_did_not_find(
+    command: str, options: tuple[str, ...], reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, count = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng", 0
+    captured = road.captured
+
+    def counted(*values: object, **named: object) -> object:
+        nonlocal count
+        count += 1
+        return captured(*values, **named)  # type: ignore[arg-type]
+
+    objects = run(command, path, "objects", *options)
+    monkeypatch.setattr(road, "captured", counted)
+    if command != "inspect":  # it adds facts that are in no table
+        for name in ("frames._listed", "messages.numbered"):
+            monkeypatch.setattr(f"wirekit.cli.{name}", None)
+    columns = run(command, path, "columns", *options)
+    assert (columns.stderr, columns.return_value) == (objects.stderr, objects.return_value)
+    assert count == reads
+
+
 def test_names_are_known_after_a_connection_has_changed_roads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects read the calls around a receipt that answers no request, and columns those before and after it."""
     producer = {"producer_id": 1, "request_id": 7, "topic": "persistent://a/b/orders"}

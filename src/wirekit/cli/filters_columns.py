@@ -89,6 +89,7 @@ class Selected:
         if item is None:
             self._facts.pop(link.name, None)
             self.names.connections += 1
+            self.names.connected |= link.name in self.selection.links
             return Numbered(link, item, 0, 0, NOTHING)
         about = NOTHING
         if isinstance(item, Frame):
@@ -119,6 +120,7 @@ class Selected:
         if selection.links:
             named = np.zeros(index.odd.size, bool)
             named[assembly.flows] = [name in selection.links for name in assembly.names]
+            self.names.connected |= bool(named.any())
             wanted &= named[index.connection]
         if selection.ids:
             numbers = [number for number in selection.ids if INT64.min <= number <= INT64.max]

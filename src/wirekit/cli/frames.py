@@ -211,14 +211,19 @@ def _listed(
             elif whole and table is not None and each.item is not None:
                 table.undecoded(each.connection, each.link, each.item)
     status = complaints.status | followed.status
+    if selection.active and not shown:
+        return _none_matches(followed.path, selection, names, status, whole=whole)
+    return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
+
+
+def _none_matches(path: str, selection: Selection, names: Names, status: int, *, whole: bool) -> int:
+    """Reports that no frame matches, or with ``whole`` that there is no such connection; returns the exit status."""
     if whole and not names.connected and not status:
         has = plural(names.connections, "connection")
-        say(f"{followed.path} has no connection {selection.links[0] or repr('')}; it has {has}")
+        say(f"{path} has no connection {selection.links[0] or repr('')}; it has {has}")
         return NO_CONNECTION
-    if selection.active and not shown:
-        say(f"{followed.path}: no frame matches; {names.text()}")
-        return status
-    return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
+    say(f"{path}: no frame matches; {names.text()}")
+    return status
 
 
 def _summed_up(path: str, bad: Counter[str], shown: int, status: int, skipped: Counter[str], *, strict: bool) -> int:
@@ -242,18 +247,19 @@ def _listed_by_columns(
     allow_cut: bool,
     whole: bool,
 ) -> int | None:
-    """Prints the frames that match, one per line; None if objects must read the capture.
-
-    With ``whole``, also lines for the bytes between them; objects report that a connection does not exist.
-    """
+    """Prints the frames that match, as ``_listed`` does; None if objects must read the capture."""
     from wirekit.cli.connection_names import with_names
     from wirekit.cli.filters_columns import selected_by_columns
     from wirekit.cli.frames_columns import FrameWindows
     from wirekit.cli.table_columns import TableWindows
 
-    path, selected = files[0].name, selected_by_columns(with_names(selection, files, choice))
+    path = files[0].name
+    named, lacking = with_names(selection, files, choice)
+    selected = selected_by_columns(named)
     if selected is None:
         return None
+    if lacking is not None:
+        return _none_matches(path, selection, lacking.names, lacking.report(), whole=whole)
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
 
         def take(link: Link, item: Item | None) -> None:
@@ -267,11 +273,8 @@ def _listed_by_columns(
         if not windows.read():
             return None
     status = complaints.status | windows.status
-    if whole and not windows.shown and not status:
-        return None
     if selection.active and not windows.shown:
-        say(f"{path}: no frame matches; {selected.names.text()}")
-        return status
+        return _none_matches(path, selection, selected.names, status, whole=whole)
     skipped = windows.summary.total().skipped
     return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)
 

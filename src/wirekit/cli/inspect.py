@@ -207,7 +207,7 @@ def _count(
     if road == "columns" or (size >= LEAST_FOR_COLUMNS and by_columns(size, road)):
         from wirekit.cli.connection_names import with_names
 
-        selection = with_names(selection, tuple(files), choice)
+        selection, _ = with_names(selection, tuple(files), choice)
     by_objects = collected is not None or not selection.by_columns
     size = 0 if by_objects else size
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS

@@ -183,7 +183,11 @@ def _captured(
     if files is not None:
         from wirekit.cli.connection_names import with_names
 
-        named = with_names(selection, files, choice)
+        named, lacking = with_names(selection, files, choice)
+        if lacking is not None:
+            status = lacking.report()
+            say(f"{parts[0]}: no message matches; {lacking.names.text()}")
+            return status
     if files is not None and named.by_columns:
         from wirekit.cli.filters_columns import Selected
         from wirekit.cli.messages_columns import MessageWindows

@@ -1,5 +1,5 @@
 """``python -m wirekit`` is the command line."""
 
-from wirekit.cli import main
+from wirekit_command import main
 
 main()

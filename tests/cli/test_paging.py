@@ -86,3 +86,15 @@ def test_an_interrupt_while_wirekit_loads_is_quiet(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     completed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert (completed.returncode, completed.stdout, completed.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"), [("click", ["--version"]), ("duckdb", ["sql", "FROM calls", __file__])]
+)
+def test_an_interrupt_while_a_library_loads_is_quiet(library: str, arguments: list[str], tmp_path: Path) -> None:
+    """An extension may not return from it: duckdb ended the process by an abort, with a traceback."""
+    (tmp_path / f"{library}.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "wirekit", *arguments]
+    completed = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (-signal.SIGINT, b"", b"")

@@ -66,11 +66,24 @@ def need(purpose: str, *modules: str) -> None:
     """Raises Misuse that names the extra to install, if a module that this part of a command needs is missing."""
     for module in modules:
         try:
-            importlib.import_module(module)
+            with _ended_by_interruption():
+                importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise lacking(purpose, error) from error
     if "pyarrow" in modules and "pandas" not in modules:
         keep_pandas_out()
+
+
+@contextmanager
+def _ended_by_interruption() -> Iterator[None]:
+    """Lets Ctrl-C end the process without a word: an extension in C that is interrupted while it loads may abort."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def say(text: str) -> None:

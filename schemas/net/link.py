@@ -63,6 +63,7 @@ ETHERTYPES = SymbolTable(
         IPV6_TYPE: "IPV6",
         0x8808: ("FLOW_CONTROL", "Ethernet flow control"),
         0x8809: ("SLOW", "slow protocols, LACP"),
+        0x880B: ("PPP", "PPP, in GRE of PPTP"),
         0x8847: "MPLS",
         0x8848: ("MPLS_MULTICAST", "MPLS, upstream-assigned label"),
         0x8863: "PPPOE_DISCOVERY",
@@ -93,7 +94,7 @@ def _payload(ethertype: Any, tags: int) -> Node:
     return Switch(ethertype, cases, default=unexplained())
 
 
-TAGS = 2
+TAGS = 3
 
 ETHERNET = Struct(
     "destination" / Default(Address("mac"), bytes(6)),

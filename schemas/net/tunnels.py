@@ -3,10 +3,10 @@
 A header ends with ``payload``, undecoded; ``FOLLOWING`` names its layout. The layouts of packets do not contain these,
 so that reading plain packets takes no longer.
 
-Sources: RFC 768 (UDP), RFC 7348 §5 (VXLAN), RFC 8926 §3.4 (Geneve), RFC 2784 §2 and RFC 2890 §2 (GRE),
-draft-foschiano-erspan-03 §4 (ERSPAN), RFC 3032 §2.1 (MPLS), RFC 7510 (MPLS in UDP), RFC 4385 §3 (control word),
-RFC 2516 §4 (PPPoE), RFC 1042 (LLC and SNAP); IANA "Service Name and Transport Protocol Port Number Registry", "PPP DLL
-Protocol Numbers".
+Sources: RFC 768 (UDP), RFC 7348 §5 (VXLAN), draft-ietf-nvo3-vxlan-gpe-12 §3 (VXLAN-GPE), 3GPP TS 29.281 §5 (GTP-U),
+RFC 8926 §3.4 (Geneve), RFC 2784 §2 and RFC 2890 §2 (GRE), RFC 2637 §4.1 (GRE of PPTP), draft-foschiano-erspan-03 §4
+(ERSPAN), RFC 3032 §2.1 (MPLS), RFC 7510 (MPLS in UDP), RFC 4385 §3 (control word), RFC 2516 §4 (PPPoE), RFC 1042 (LLC
+and SNAP); IANA "Service Name and Transport Protocol Port Number Registry", "PPP DLL Protocol Numbers".
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from wirekit.wire import (
 PORTS = SymbolTable(
     "udp_port",
     {
+        2152: ("GTP_U", "user data of mobile networks"),
         4789: "VXLAN",
+        4790: "VXLAN_GPE",
         6081: "GENEVE",
         6635: ("MPLS", "MPLS in UDP"),
         8472: ("VXLAN", "the default port of Linux"),
@@ -61,6 +63,79 @@ VXLAN = Struct(
     "reserved_2" / Default(uint8, 0),
     "payload" / rest() * "an Ethernet frame",
     name="VXLAN",
+)
+
+NEXT_PROTOCOLS = SymbolTable(
+    "next_protocol",
+    {
+        0: ("ETHERNET", "none, as in VXLAN"),
+        1: "IPV4",
+        2: "IPV6",
+        3: "ETHERNET",
+        4: ("NSH", "network service header"),
+        5: "MPLS",
+    },
+)
+
+VXLAN_GPE = Struct(
+    "flags" / Default(uint8, 0x0C) * "0x08: the identifier is valid, 0x04: the next protocol is",
+    "reserved" / Default(uint16, 0),
+    "next_protocol" / Default(Symbols(uint8, NEXT_PROTOCOLS), 3),
+    "identifier" / Default(uint24, 0) * "of the network, VNI",
+    "reserved_2" / Default(uint8, 0),
+    "payload" / rest(),
+    name="VXLANGPE",
+)
+
+G_PDU = 0xFF
+FIRST_BYTES = SymbolTable(
+    "first_byte",
+    dict.fromkeys(range(0x40, 0x50), "IPV4") | dict.fromkeys(range(0x60, 0x70), "IPV6"),
+)
+EXTENSIONS = 4
+
+
+def _extension(more: int) -> Struct:
+    """An extension header of GTP-U with at most as many more after it."""
+    following = ("next" / If(this.next_type != 0, _extension(more - 1)),) if more else ()
+    return Struct(
+        "length" / uint8 * "32-bit words of the header",
+        "content" / Bytes(this.length * 4 - 2),
+        "next_type" / Default(uint8, 0) * "0: no other header",
+        *following,
+        name="GTPExtension",
+    )
+
+
+_HAS_OPTIONS = this.flags.extension_present | this.flags.sequence_present | this.flags.number_present
+GTP_U = Struct(
+    "flags"
+    / Default(
+        Bits(
+            uint8,
+            "version" / Bit(3),
+            "is_gtp" / Bit(1) * "0: GTP', for charging",
+            "reserved" / Bit(1),
+            "extension_present" / Bit(1),
+            "sequence_present" / Bit(1),
+            "number_present" / Bit(1),
+            order="msb",
+        ),
+        0x30,
+    ),
+    "message_type" / Default(uint8, G_PDU) * "255: a user's packet",
+    "length" / Length(uint16, of=("sequence_number", "payload"), clip=True) * "bytes after the identifier",
+    "identifier" / Default(uint32, 0) * "of the tunnel's end, TEID",
+    "sequence_number" / If(_HAS_OPTIONS, uint16),
+    "n_pdu_number" / If(_HAS_OPTIONS, uint8),
+    "next_type" / If(_HAS_OPTIONS, uint8),
+    "extension" / If(this.flags.extension_present & ~(this.next_type == 0), _extension(EXTENSIONS - 1)),
+    "protocol"
+    / If(this.message_type == G_PDU, Lookahead(Symbols(uint8, FIRST_BYTES)))
+    * "the first byte of the packet, not consumed",
+    "payload" / rest(),
+    "trailer" / rest(),
+    name="GTPU",
 )
 
 GENEVE = Struct(
@@ -94,7 +169,9 @@ GRE = Struct(
             "routing_present" / Bit(1) * "of RFC 1701, obsolete",
             "key_present" / Bit(1),
             "sequence_present" / Bit(1),
-            "reserved" / Bit(9),
+            "reserved" / Bit(4),
+            "acknowledgment_present" / Bit(1) * "in version 1, of PPTP",
+            "reserved_2" / Bit(4),
             "version" / Bit(3),
             order="msb",
         ),
@@ -103,8 +180,11 @@ GRE = Struct(
     "protocol_type" / Default(ETHERTYPE, IPV4_TYPE),
     "checksum" / If(this.start.checksum_present, uint16) * "not verified",
     "reserved" / If(this.start.checksum_present, uint16),
-    "key" / If(this.start.key_present, uint32),
+    "key" / If(this.start.key_present & (this.start.version != 1), uint32),
+    "payload_length" / If(this.start.key_present & (this.start.version == 1), uint16) * "of PPTP, not verified",
+    "call" / If(this.start.key_present & (this.start.version == 1), uint16) * "of PPTP",
     "sequence_number" / If(this.start.sequence_present, uint32),
+    "acknowledgment_number" / If(this.start.acknowledgment_present & (this.start.version == 1), uint32),
     "payload" / rest(),
     name="GRE",
 )
@@ -216,14 +296,17 @@ FOLLOWING = {
     "ETHERNET": "ethernet",
     "GENEVE": "geneve",
     "GRE": "gre",
+    "GTP_U": "gtp_u",
     "IPV4": "ip",
     "IPV6": "ip",
     "LLC": "llc",
     "MPLS": "mpls",
     "MPLS_MULTICAST": "mpls",
+    "PPP": "ppp",
     "PPPOE_SESSION": "pppoe",
     "UDP": "udp",
     "VXLAN": "vxlan",
+    "VXLAN_GPE": "vxlan_gpe",
 }
 """The layout of an undecoded payload, by the symbol of the field that selects it: an EtherType, a protocol, a port."""
 
@@ -235,8 +318,10 @@ IDENTIFYING = {
     "IPv4": ("source", "destination"),
     "IPv6": ("source", "destination"),
     "VXLAN": ("identifier",),
+    "VXLANGPE": ("identifier",),
     "Geneve": ("identifier",),
-    "GRE": ("key",),
+    "GTPU": ("identifier",),
+    "GRE": ("key", "call"),
     "ERSPAN": ("start.session",),
     "ERSPAN3": ("start.session",),
     "MPLS": ("entry.label",),

@@ -73,11 +73,20 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
     "VXLAN": lambda frame: in_udp(4789, "08000000 00002a00", frame),
     "VXLAN of Linux": lambda frame: in_udp(8472, "08000000 00002a00", frame),
     "VXLAN with a group policy": lambda frame: in_udp(4789, "88000007 00002a00", frame),
+    "VXLAN-GPE": lambda frame: in_udp(4790, "0c000003 00002a00", frame),
+    "VXLAN-GPE without Ethernet": lambda frame: in_udp(4790, "0c000001 00002a00", frame[14:]),
+    "GTP-U": lambda frame: in_udp(2152, f"30ff {len(frame) - 14:04x} 0000002a", frame[14:]),
+    "GTP-U with extensions": lambda frame: in_udp(
+        2152, f"36ff {len(frame) + 2:04x} 0000002a 0001 00 85 01 1009 85 02 100900000000 00", frame[14:]
+    ),
     "Geneve": lambda frame: in_udp(6081, "00006558 00002a00", frame),
     "Geneve with an option": lambda frame: in_udp(6081, "02406558 00002a00 0102 80 01 00000007", frame),
     "Geneve without Ethernet": lambda frame: in_udp(6081, "00000800 00002a00", frame[14:]),
     "GRE": lambda frame: in_ip(47, "0000 0800", frame[14:]),
     "GRE with all fields": lambda frame: in_ip(47, "b000 6558 00000000 0000002a 00000001", frame),
+    "GRE of PPTP": lambda frame: in_ip(
+        47, f"3081 880b {len(frame) - 10:04x} 0007 00000001 00000000 ff03 0021", frame[14:]
+    ),
     "GRE with MPLS": lambda frame: in_ip(47, "0000 8847 00011140", frame[14:]),
     "ERSPAN": lambda frame: in_ip(47, "1000 88be 00000001 10011801 00000000", frame),
     "ERSPAN of type III": lambda frame: in_ip(47, "1000 22eb 00000001 20010001 00000000 0000 0000", frame),
@@ -91,6 +100,7 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
     "MPLS with a control word": lambda frame: in_frame("8847", "00011140 00000000", frame),
     "MPLS in UDP": lambda frame: in_udp(6635, "00011140", frame[14:]),
     "MPLS in IP": lambda frame: in_ip(137, "00011140", frame[14:]),
+    "three tags": lambda frame: in_frame("88a8", "0007 8100 0008 8100 0009 0800", frame[14:]),
     "PPPoE": lambda frame: in_frame("8864", f"11 00 0007 {len(frame) - 12:04x} 0021", frame[14:]),
     "SNAP": lambda frame: in_frame(f"{len(frame) - 6:04x}", "aaaa03 000000 0800", frame[14:]),
     "SNAP in a VLAN": lambda frame: in_frame("8100", f"0007 {len(frame) - 6:04x} aaaa03 000000 0800", frame[14:]),

@@ -92,10 +92,10 @@ def test_tags_of_a_vlan() -> None:
     assert vlan.tag == {"priority": 5, "drop_eligible": True, "identifier": 42}
 
 
-def test_more_than_two_tags_are_a_gap() -> None:
-    data = bytes(12) + bytes.fromhex("8100 0001") * 3 + bytes.fromhex("0800" + LOOPBACK_SYN)
+def test_more_than_three_tags_are_a_gap() -> None:
+    data = bytes(12) + bytes.fromhex("8100 0001") * 4 + bytes.fromhex("0800" + LOOPBACK_SYN)
     decoded = both_ways("net.ethernet", data)
-    assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(22, 64)]
+    assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(26, 64)]
 
 
 @pytest.mark.parametrize(("kind", "symbol"), [("0806", "ARP"), ("88cc", "LLDP"), ("1234", None), ("0026", None)])

@@ -279,7 +279,13 @@ def test_packets_that_are_captured_inside_and_outside_a_tunnel(name: str, tmp_pa
         assert sum(tables[table].values()) == sum(once[table].values()) > 0
 
 
-@pytest.mark.parametrize("name", ["VXLAN", "VXLAN of Linux", "Geneve", "Geneve without Ethernet", "GRE", "IP in IPv6"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("VXLAN", "VXLAN of Linux", "VXLAN-GPE", "VXLAN-GPE without Ethernet", "GTP-U", "GTP-U with extensions"),
+        *("Geneve", "Geneve without Ethernet", "GRE", "GRE of PPTP", "IP in IPv6", "three tags"),
+    ],
+)
 def test_packets_in_tunnels_are_read_by_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello"))))
     path = tmp_path / "tunnels.pcap"

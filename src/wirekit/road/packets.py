@@ -70,6 +70,8 @@ _LENGTHS = ("tcp.payload", "data.trailer")
 _INSIDE: dict[str, tuple[tuple[str | None, str, SymbolTable | None], ...]] = {
     "packet": (("ipv4.protocol", "ipv4.payload", ip.PROTOCOLS), ("ipv6.next_header", "ipv6.payload", ip.PROTOCOLS)),
     "udp": (("destination_port", "payload", tunnels.PORTS),),
+    "vxlan_gpe": (("next_protocol", "payload", tunnels.NEXT_PROTOCOLS),),
+    "gtp_u": (("protocol", "payload", tunnels.FIRST_BYTES),),
     "geneve": (("protocol_type", "payload", link.ETHERTYPES),),
     "gre": (("protocol_type", "payload", link.ETHERTYPES),),
     **dict.fromkeys(tunnels.FRAMES, ((None, "payload", None),)),
@@ -82,7 +84,7 @@ REASONS = ("udp", *sorted({each.symbol.lower() for each in ip.PROTOCOLS if each.
 """The reasons for which most packets have no segment; objects find the others."""
 _PLAINLY = {reason: number for number, reason in enumerate(REASONS, 1)}
 _FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
-_LINK_TYPES = {"ethernet": 1, "ip": 101}
+_LINK_TYPES = {"ethernet": 1, "ppp": 9, "ip": 101}
 _REMEMBERED = 1 << 15  # texts of endpoints
 _OFFSET_BITS = 44  # of an offset in a file
 RANKS = 4

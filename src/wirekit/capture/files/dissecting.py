@@ -31,7 +31,7 @@ _FRAGMENTED = {symbol.lower(): f"net.{name}" for symbol, name in ip.FRAGMENTED.i
 _INSIDE = {*_FRAGMENTED.values()}  # layouts of what a packet of IP contains
 _FOLLOWING = {symbol: f"net.{name}" for symbol, name in tunnels.FOLLOWING.items()}
 _IDENTIFYING = {name: attrgetter(*fields) for name, fields in tunnels.IDENTIFYING.items()}
-_SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "protocol_type")
+_SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "protocol_type", "next_protocol")
 
 
 def segments(

@@ -151,6 +151,10 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
         ),
         "ff 07 02 6100 00",
     ),
+    "a list that takes no bytes, and is there because bytes follow": (
+        Struct("l" / IfMore(Repeat(3, Lookahead(uint24, at=1)))),
+        "00 010203",
+    ),
     "a structure inside a length that is null, in a condition": (
         RecordsToEnd(
             Struct("s" / Sized(int8, Struct("a" / int8), null=-1), "c" / If(this.s == None, int8))  # noqa: E711

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import wirekit
+from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from wirekit.errors import Misuse
 from wirekit.pipeline import reading
@@ -148,6 +149,19 @@ def test_a_filter_for_files_whose_names_are_any_bytes(files: list[Path], decoded
     odd = pc.field("file") == f"{tmp_path}/odd\\udcff.pcap"
     assert wirekit.read(tmp_path, "calls", ["api"], odd).read_all().num_rows == 6
     assert decoded == ["odd\udcff.pcap"]
+
+
+def test_damage_is_found_by_the_name_of_its_file(files: list[Path], decoded: list[str], tmp_path: Path) -> None:
+    """Other rows of a rotation have the name of its first file."""
+    whole = packets(files[0])
+    names = [write(tmp_path / f"t.pcap{number or ''}", whole[100 * number :][:100]) for number in range(2)]
+    names[1].write_bytes(names[1].read_bytes()[:-5])
+    job, by_name = Job(find_inputs([tmp_path, files[1]])), pc.field("file") == str(names[1])
+    damage = table_of(job, "quarantine").filter(by_name)
+    decoded.clear()
+    assert table_of(job, "quarantine", None, by_name) == damage
+    assert damage["position"].to_pylist() == [names[1].stat().st_size - 69]
+    assert decoded == [str(names[0].name)]
 
 
 @pytest.mark.parametrize("size", [10, -5])

@@ -80,11 +80,14 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
         schema: the schema of the table.
         road: as in ``Job``; only columns read the times.
     """
-    value_by_column: dict[str, Any] = {"file": files[0].name.encode("utf-8", "backslashreplace").decode()}
-    if files[0].kind != CAPTURE:
-        value_by_column["protocol"] = files[0].kind.partition(".")[0]
-    guarantees = [pc.field(name) == value for name, value in value_by_column.items() if name in schema.names]
-    if not may_hold(expression, schema, guarantees):
+    known: list[list[pc.Expression]] = [[]]  # packets have neither a file's name nor a protocol
+    if "file" in schema.names:
+        # A row of damage has the name of its file; other rows have that of the first file.
+        names = [each.name.encode("utf-8", "backslashreplace").decode() for each in files]
+        known = [[pc.field("file") == name] for name in names]
+        if files[0].kind != CAPTURE:
+            known[0].append(pc.field("protocol") == files[0].kind.partition(".")[0])
+    if not any(may_hold(expression, schema, each) for each in known):
         return False
     timed = [name for name in (*TIMES, "date") if name in columns_of(expression, schema)]
     size = sum(each.size for each in files)
@@ -93,11 +96,12 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
     times = _times(files)
     if times is None:
         return True
+    within = []
     for name in timed:
         column, type_ = pc.field(name), schema.field(name).type
         low, high = (pa.scalar(each, pa.timestamp("us", "UTC")).cast(type_, safe=False) for each in times)
-        guarantees += [(column >= low) | column.is_null(), (column <= high) | column.is_null()]
-    return may_hold(expression, schema, guarantees)
+        within += [(column >= low) | column.is_null(), (column <= high) | column.is_null()]
+    return any(may_hold(expression, schema, [*each, *within]) for each in known)
 
 
 def _times(files: Sequence[Input]) -> tuple[int, int] | None:

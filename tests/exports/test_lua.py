@@ -262,6 +262,7 @@ OWN: dict[str, tuple[Node, str]] = {
         Struct("size" / Length(uint16, "end", exceeds=True, bounds=False), "end" / int8),
         "ff05 01",
     ),
+    "a length that readers ignore": (Struct("size" / Length(int8, bounds=False), "text" / String(int8)), "7f 0161"),
     "bytes that could stand in place of a number": (Struct("number" / OrBytes(int16), "end" / int8), "0001 02"),
 }
 

@@ -193,6 +193,20 @@ def test_a_frame_may_have_numbers_between_its_length_and_what_that_covers() -> N
         ]
 
 
+@pytest.mark.parametrize("number", [-5, 0, 3, 8, 10, 12, 100])
+def test_a_length_that_readers_ignore_is_not_the_size_of_a_frame(number: int) -> None:
+    node = Struct("n" / Length(int8, add=1, bounds=False), "a" / String(uint8), "b" / String(uint8))
+    with own(node) as key:
+        good = wirekit.encode(key, {"a": "abc", "b": "defg"})
+        data = number.to_bytes(1, signed=True) + good[1:] + good
+        frames = list(wirekit.frames(key, data))
+        assert [(frame.offset, frame.consumed, frame.error) for frame in frames] == [(0, 10, None), (10, 10, None)]
+        assert [frame.value.b for frame in frames] == ["defg", "defg"]
+        assert [frame.clean for frame in frames] == [number == 10, True]
+        with pytest.raises(Misuse, match="a frame of a stream is a Struct with a Length that bounds all fields after"):
+            wirekit.registry[key].check_framed()
+
+
 def test_a_length_inside_another_one_is_read_within_its_bytes() -> None:
     node = Struct("outer" / Length(uint8, "inner"), "inner" / Length(uint8, "data"), "data" / rest())
     with own(node) as key:

@@ -419,7 +419,7 @@ class _Writer:
             sizes = [ir.fixed_size(member.node) for member in layout.members]
             for each in layout.measures:
                 length, others = layout.members[each.at].node, sizes[: each.first] + sizes[each.last + 1 :]
-                fixed = each.at < each.first and None not in others and not (each.zero_is_rest or each.exceeds)
+                fixed = each.is_limit and None not in others and not (each.zero_is_rest or each.exceeds)
                 if fixed and isinstance(length, ir.Number) and (length.is_packed or length.size == 3):
                     size = sum(filter(None, others))
                     return length, sum(filter(None, sizes[: each.at])), size - each.add, ir.minimum(layout)

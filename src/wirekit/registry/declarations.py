@@ -93,7 +93,7 @@ class Protocol:
         title: the full name.
         layouts: {key without the protocol: Layout}; the key ``kafka.request`` is declared as ``request``.
         client: the layout of frames from the client, "" if the protocol has no byte stream. Conversations and captures
-            need frames whose size is known from their beginning: a ``Struct`` with a ``Length`` that covers all fields
+            need frames whose size is known from their beginning: a ``Struct`` with a ``Length`` that bounds all fields
             after it, except for those of a fixed size, or a ``Struct`` of a fixed size.
         server: the layout of frames from the server, as ``client``.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol. Leave out layouts of few bytes

@@ -77,7 +77,7 @@ class Schema:
     def is_framed(self) -> bool:
         """Whether the size of a value is known from its beginning.
 
-        That is a ``Struct`` with a ``Length`` that covers all fields after it, except for those of a fixed size, or one
+        That is a ``Struct`` with a ``Length`` that bounds all fields after it, except for those of a fixed size, or one
         of a fixed size.
         """
         return isinstance(self.node, Struct) and bool(self.node.sized_by or self.fixed_size)
@@ -90,7 +90,7 @@ class Schema:
         """
         if not self.is_framed:
             raise Misuse(
-                f"{self.key}: a frame of a stream is a Struct with a Length that covers all fields after it, or with a "
+                f"{self.key}: a frame of a stream is a Struct with a Length that bounds all fields after it, or with a "
                 f"fixed size; for other layouts, leave out client and server and call wirekit.frames({self.key!r}, …)"
             )
 

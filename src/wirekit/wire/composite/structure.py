@@ -159,12 +159,12 @@ class Struct(Node):
     def sized_by(self) -> dict[int, int]:
         """The lengths that tell the size of the whole structure, and the size of the fields that each does not cover.
 
-        Each of them covers all fields after it, except for fields of a fixed size.
+        Each of them bounds all fields after it, except for fields of a fixed size.
         """
         sized = {}
-        for index, (_, first, last) in self.lengths.items():
+        for index, (length, first, last) in self.lengths.items():
             others = [fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
-            if last > index and None not in others:
+            if length.bounds and last > index and None not in others:
                 sized[index] = sum(filter(None, others))
         return sized
 
@@ -269,7 +269,7 @@ class Struct(Node):
                     end = int(reader.position + value - length.add)
                     around.append((last, end, reader.limit))
                     reader.limit = min(end, reader.limit)
-        raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
+        raise Misuse(f"{self.record.__name__} has no length that bounds all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
         """Whether one of the integers of fixed size at the start is a length that exceeds the limit."""

@@ -207,6 +207,13 @@ def test_a_length_that_readers_ignore_is_not_the_size_of_a_frame(number: int) ->
             wirekit.registry[key].check_framed()
 
 
+def test_a_length_of_0_that_means_the_rest_is_not_the_size_of_a_frame() -> None:
+    node = Struct("n" / Length(uint8, zero_is_rest=True), "data" / rest())
+    with own(node) as key:
+        frames = list(wirekit.frames(key, bytes.fromhex("02 6162 00 036364")))
+        assert [frame.value.data for frame in frames] == [b"ab", b"\x03cd"]
+
+
 def test_a_length_inside_another_one_is_read_within_its_bytes() -> None:
     node = Struct("outer" / Length(uint8, "inner"), "inner" / Length(uint8, "data"), "data" / rest())
     with own(node) as key:

@@ -243,17 +243,21 @@ class Struct(Node):
         """Bytes of the whole structure according to its own length, or None if too few bytes are given.
 
         Raises:
-            Wrong, Limit: if the length is invalid.
+            Wrong, Limit: if the length is invalid, or means up to the end.
             Misuse: if there is no length that ``sized_by`` has.
         """
         context[BEGIN] = begin = reader.position
         scope, around = context.inner(), list[tuple[int, int, int]]()  # last member, end and limit around each length
         for index, (name, node) in enumerate(self.members):
             reader.session.path.append(name)
+            start = reader.position
+            length, first, last = self.lengths.get(index, (None, 0, 0))
             try:
                 value = node._parse(reader, scope, "")
             except Short:
                 return None
+            if length is not None and length.zero_is_rest and value == 0 and index in self.sized_by:
+                raise reader.wrong("a length that says where the frame ends", 0, start)
             scope[name] = value
             reader.session.path.pop()
             while around and around[-1][0] == index:
@@ -261,7 +265,6 @@ class Struct(Node):
                 if end > reader.limit:
                     return None
                 reader.position = end
-            length, first, last = self.lengths.get(index, (None, 0, 0))
             if length is not None:
                 if index in self.sized_by:
                     return int(reader.position - begin + value - length.add + self.sized_by[index])

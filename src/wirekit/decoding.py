@@ -181,7 +181,7 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     is_cut = decoded.error is not None and isinstance(decoded.error, Short)
     if (decoded.error is None and not decoded.gaps) or (is_cut and decoded.value is not None):
         return client
-    frame = data[: _size_here(data, client, limits, 0)]
+    frame = data[: _size_here(data, client, limits, 0, context)]
     for proof in map(protocol.key, protocol.recognised_by):
         if proof not in (client, server):
             other = by_reference(registry[proof], frame, 0, {}, limits)
@@ -196,7 +196,9 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     return client if asks and not clean_contexts(frame, server) else server
 
 
-def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
+def frame_size(
+    data: bytes, key: str, *, limits: Limits | None = None, start: int = 0, context: Mapping[str, Any] | None = None
+) -> int | None:
     """Size of the frame at ``start`` according to its own length; None if there are too few bytes to know.
 
     Raises:
@@ -208,7 +210,7 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
         schema.check_framed()
         return schema.fixed_size
     reader = Reader(Session(key, limits or schema.limits), data, start)
-    return schema.node.frame_size(reader, Scope.root(Params()))
+    return schema.node.frame_size(reader, Scope.root(Params(context or {})))
 
 
 def frames(
@@ -259,7 +261,7 @@ def _walk(
     short, least = 0, -1
     while position < len(data):
         key = name if "." in name else _key_here(name, data, context or {}, limits, position)
-        size = _size_here(data, key, limits, position)
+        size = _size_here(data, key, limits, position, context)
         short = 0 if size is None else shortness(short, size, least)
         if position and least < 0:
             least = _least(name)
@@ -298,13 +300,15 @@ def _least(name: str) -> int:
 
 def _key_here(name: str, data: bytes, context: Mapping[str, Any], limits: Limits | None, start: int) -> str:
     """``stream_key`` of the frame at ``start``; bytes after the frame are ignored."""
-    size = _size_here(data, registry.protocol(name).stream("client"), limits, start)
+    size = _size_here(data, registry.protocol(name).stream("client"), limits, start, context)
     return stream_key(name, data[start:] if size is None else data[start : start + size], context)
 
 
-def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int | None:
+def _size_here(
+    data: bytes, key: str, limits: Limits | None, start: int, context: Mapping[str, Any] | None
+) -> int | None:
     """The size of the frame at ``start``; None if the layout has no length, or the length is invalid."""
     try:
-        return frame_size(data, key, limits=limits, start=start) or None
+        return frame_size(data, key, limits=limits, start=start, context=context) or None
     except (WireError, Misuse):
         return None

@@ -29,6 +29,7 @@ from wirekit.wire import (
     context,
     int8,
     rest,
+    this,
     uint8,
     uint16,
     uint32,
@@ -212,6 +213,23 @@ def test_a_length_of_0_that_means_the_rest_is_not_the_size_of_a_frame() -> None:
     with own(node) as key:
         frames = list(wirekit.frames(key, bytes.fromhex("02 6162 00 036364")))
         assert [frame.value.data for frame in frames] == [b"ab", b"\x03cd"]
+
+
+def test_a_length_that_may_be_absent_is_not_the_size_of_a_frame() -> None:
+    node = Struct("flag" / uint8, "n" / If(this.flag == 1, Length(uint8)), "data" / String(uint8))
+    with own(node) as key:
+        frames = list(wirekit.frames(key, bytes.fromhex("00 0161  01 03 026263  00 0164")))
+        assert [frame.value.data for frame in frames] == ["a", "bc", "d"]
+        with pytest.raises(Misuse, match="a frame of a stream is a Struct with a Length"):
+            wirekit.registry[key].check_framed()
+
+
+def test_a_frame_may_have_fields_before_its_length_that_the_context_decides() -> None:
+    node = Struct("more" / If(context.mode == 1, uint16), "n" / Length(uint8), "data" / rest())
+    with own(node) as key:
+        for mode, data in ((1, "ffff 02 6162 ffff 01 63"), (2, "02 6162 01 63")):
+            frames = list(wirekit.frames(key, bytes.fromhex(data), context={"mode": mode}))
+            assert [frame.value.data for frame in frames] == [b"ab", b"c"]
 
 
 def test_a_length_inside_another_one_is_read_within_its_bytes() -> None:

@@ -159,12 +159,13 @@ class Struct(Node):
     def sized_by(self) -> dict[int, int]:
         """The lengths that tell the size of the whole structure, and the size of the fields that each does not cover.
 
-        Each of them bounds all fields after it, except for fields of a fixed size.
+        Each of them is in every value, and bounds all fields after it, except for fields of a fixed size.
         """
         sized = {}
         for index, (length, first, last) in self.lengths.items():
+            is_present = self.members[index][1] is length
             others = [fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
-            if length.bounds and last > index and None not in others:
+            if is_present and length.bounds and last > index and None not in others:
                 sized[index] = sum(filter(None, others))
         return sized
 
@@ -265,7 +266,7 @@ class Struct(Node):
                 if end > reader.limit:
                     return None
                 reader.position = end
-            if length is not None:
+            if length is not None and value is not None:
                 if index in self.sized_by:
                     return int(reader.position - begin + value - length.add + self.sized_by[index])
                 if length.bounds and not length.zero_is_rest and first == index + 1 <= last:

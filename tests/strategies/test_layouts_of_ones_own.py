@@ -210,6 +210,22 @@ def test_a_layout_that_contains_itself_beside_a_plain_number_is_damaged_in_all_w
         assert "too deep" in drawn
 
 
+@pytest.mark.parametrize(("depth", "reached"), [(60, True), (1000, False)])
+def test_a_value_is_nested_beyond_a_great_limit_unless_pythons_stack_ends_before(depth: int, reached: bool) -> None:
+    """As in BSON: elements with a type, until a zero; 60 levels of them have more fields than other values."""
+    key = "nests.document"
+    element = Struct("type" / uint8, "name" / String(uint8), "value" / Switch(this.type, {1: int8, 3: Ref(key)}))
+    node = Struct("size" / Length(int32), "elements" / RecordsToEnd(element, until=b"\0"), "end" / Const(uint8, 0))
+    with declared(Protocol("nests", "Nests", {"document": Layout(node)}, limits=wirekit.Limits(depth=depth))):
+        assert ("too deep" in kinds(key)) is reached
+        drawn = [mutation.data for mutation in islice(bulk_mutations(key), 2000) if mutation.name == "too deep"]
+        assert bool(drawn) is reached
+        for data in drawn:
+            error = wirekit.decode(data, key).error
+            assert isinstance(error, wirekit.Limit)
+            assert error.limit == "depth"
+
+
 @pytest.mark.parametrize(
     ("field", "labels"),
     [

@@ -14,13 +14,12 @@ from typing import Any
 from wirekit import decoding, encoding
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
-from wirekit.registry import registry
-from wirekit.strategies.choices import Rejected, SeededChoices
+from wirekit.strategies.choices import Rejected, SeededChoices, StackEnds
 from wirekit.strategies.damage import Recipe, recipes_of
 from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, layout_of
 from wirekit.strategies.maker import Maker
-from wirekit.strategies.mutations import Mutation
+from wirekit.strategies.mutations import Mutation, dive, sinks
 from wirekit.strategies.nodes import KINDS
 from wirekit.strategies.values import check_constants, ends_of
 
@@ -126,9 +125,8 @@ def _mutations(
     random = Random(f"mutations of {key} {seed}")
     fresh = bulk_frames(key, seed=seed, context=context)
     layout, deep = layout_of(key), None
-    if layout.recursive and (requested is None or "too deep" in requested):
-        dive = Wish(0, dive=registry[key].limits.depth + 1)
-        deep = (data for _, data in _attempts(layout, SeededChoices(random), context, dive))
+    if (requested is None or "too deep" in requested) and sinks(layout):
+        deep = (data for _, data in _attempts(layout, SeededChoices(random), context, dive(layout)))
     barren = 0
     while barren < MOST_BARREN:
         pool = list(islice(fresh, POOL)) + random.sample(originals, min(len(originals), POOL))
@@ -193,6 +191,8 @@ def _attempts(
         try:
             value = Maker(layout, choices, context, wish).whole()
             data = encoding.encode(layout.key, value, context=context)
+        except StackEnds:
+            raise Misuse(f"values of {layout.key} of this depth exceed Python's stack") from None
         except (Rejected, WirekitError) as error:
             rejected += 1
             reason = str(error) or reason

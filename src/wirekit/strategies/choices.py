@@ -33,6 +33,10 @@ class Rejected(Exception):
     """The choices so far lead to no value; another attempt may succeed."""
 
 
+class StackEnds(Rejected):
+    """Python's stack is too small for a value of the requested depth."""
+
+
 class Choices(ABC):
     """Draws the parts of a value."""
 

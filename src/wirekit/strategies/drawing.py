@@ -117,7 +117,7 @@ class Drawing:
     @property
     def shallow(self) -> bool:
         """Whether no further recursion is allowed."""
-        return self.depth >= (self.dive if self.diving else self.deepest) or self.pieces <= 0
+        return not self.diving and (self.depth >= self.deepest or self.pieces <= 0)
 
     @property
     def diving(self) -> bool:

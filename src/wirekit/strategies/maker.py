@@ -11,7 +11,7 @@ from wirekit.compiler.expressions import Field, Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.strategies.choices import Rejected
+from wirekit.strategies.choices import Rejected, StackEnds
 from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
@@ -34,11 +34,14 @@ class Maker(Fields, Settling, Messages):
 
         Raises:
             Rejected: the choices lead to no value; another attempt may succeed.
+            StackEnds: the value is too deep for Python's stack.
         """
         try:
             value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
         except Unknown:
             raise Rejected from None
+        except RecursionError:
+            raise StackEnds from None
         if any(want.must for want in self.wants) or self.sunk < self.dive:
             raise Rejected
         return value

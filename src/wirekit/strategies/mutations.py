@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from hypothesis import reject
@@ -17,12 +18,16 @@ from wirekit.compiler.settling import settled
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.choices import Draw, upto
+from wirekit.strategies.choices import Draw, Rejected, SeededChoices, StackEnds, upto
 from wirekit.strategies.damage import Recipe, recipes_of
 from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, closed_in, layout_of
+from wirekit.strategies.maker import Maker
 from wirekit.strategies.nodes import KINDS, kinds_of
 from wirekit.strategies.values import drawn
+
+DIVES = 20
+"""Attempts to generate a value that is nested too deeply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], requested: t
 def _too_deep(draw: Draw, layout: Layout, context: dict[str, Any]) -> Mutation:
     """A value nested more deeply than the limits allow, and one that is not."""
     original = encoding.encode(layout.key, draw(drawn(layout, context, Wish(0))), context=context)
-    deep = draw(drawn(layout, context, Wish(0, dive=registry[layout.key].limits.depth + 1)))
+    deep = draw(drawn(layout, context, dive(layout)))
     try:
         return Mutation("too deep", "", encoding.encode(layout.key, deep, context=context), original)
     except WirekitError:
@@ -150,9 +155,29 @@ def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ..
 @functools.cache
 def _of_nodes(layout: Layout) -> tuple[str, ...]:
     offered = {kind for node in layout.nodes if id(node) not in layout.closed for kind in kinds_of(node)}
-    if layout.recursive:
+    if sinks(layout):
         offered.add("too deep")
     return _in_order(offered, layout.root)
+
+
+def dive(layout: Layout) -> Wish:
+    """A value that is nested more deeply than the limits allow."""
+    return Wish(0, dive=registry[layout.key].limits.depth + 1)
+
+
+@functools.cache
+def sinks(layout: Layout) -> bool:
+    """Whether values can be nested more deeply than the limits allow, on Python's stack."""
+    choices = SeededChoices(Random(layout.key))
+    for _ in range(DIVES if layout.recursive else 0):
+        try:
+            Maker(layout, choices, {}, dive(layout)).whole()
+        except StackEnds:
+            return False
+        except Rejected:
+            continue
+        break
+    return layout.recursive
 
 
 def _in_order(offered: set[str], root: ir.Node) -> tuple[str, ...]:

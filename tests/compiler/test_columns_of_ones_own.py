@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import struct
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -35,7 +37,9 @@ from wirekit.wire import (
     Ref,
     Repeat,
     Sized,
+    String,
     Struct,
+    Switch,
     Timestamp,
     context,
     float32,
@@ -167,6 +171,26 @@ def test_a_length_behind_that_is_not_there_has_no_verdict() -> None:
 HOLDER = Struct(
     "size" / Length(int32), "codec" / int8, "data" / Compressed(Bytes(int32), this.codec, {1: "gzip"}, Ref("nest.main"))
 )
+
+
+ALTERNATIVES = (
+    (int8, 5),
+    (String(int8), "text"),
+    (Bytes(int8, null=-1), None),
+    (Array(int8, int16), [1, 2]),
+    (Array(int8, Bytes(int8)), [b"a", b"b"]),
+    (Array(int8, Struct("a" / int8, "b" / Array(int8, int8))), [{"a": 1, "b": [2]}]),
+)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(ALTERNATIVES, 2)))
+def test_alternatives_are_lists_or_not_in_any_order(first: tuple[Node, Any], second: tuple[Node, Any]) -> None:
+    with own(Struct("kind" / int8, "body" / Switch(this.kind, {1: first[0], 2: second[0]}))) as key:
+        values = [{"kind": 1, "body": first[1]}, {"kind": 2, "body": second[1]}, {"kind": 1, "body": first[1]}]
+        data = b"".join(wirekit.encode(key, value) for value in values)
+        _, errors = walk.compare(key, data)
+        assert errors.num_rows == 0
+        assert wirekit.build_columns(key, wirekit.columns(key, data)) == data
 
 
 def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:

@@ -321,7 +321,7 @@ class _Reader(Branches):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """Reads one element and appends its fields to the columns."""
-        merging = [each for each in self.columns if group in each.lists]
+        merging = [*self.merging, *(each for each in self.columns if group in each.lists)]
         leaving = {"cutting": self.limit, "stop": True} if node.stop else {}
         with self.during(around=group, entered=[], loose=[], defaults=[], merging=merging, stored=[], **leaving):
             with self.block() as inside:

@@ -419,6 +419,7 @@ RULES = RuleSet(lambda frame: [], (), ())
         ("p", ONE, {"stored_names": {"x": "("}}, "stored_names['x'] is not a regular expression: "),
         ("p", ONE, {"built": {"x": "a.b"}}, "built['x'] must have the form module:name, not 'a.b'"),
         ("p", ONE, {"dialogue": "Dialogue"}, "dialogue must have the form module:name"),
+        ("p", ONE, {"pairing": "a:b"}, "p: a pairing needs a dialogue, which pairs the frames of all connections"),
         ("p", ONE, {"dialogue": 5}, "dialogue must be text or a function, not 5"),
         ("p", ONE, {"rules": RULES}, "the protocol p: rules must have the form module:name, not a RuleSet"),
         ("p", ONE, {"tables": "nosuch:TABLES"}, "nosuch:TABLES: No module named 'nosuch'"),

@@ -241,7 +241,7 @@ def test_a_pairing_that_names_nothing_is_refused(client: Any, problem: str, monk
     heads = replace(CLIENT, kinds={(ASK,): client}) if isinstance(client, Kind) else client
     monkeypatch.setitem(globals(), "QUIZ", client if isinstance(client, int) else Pairing(heads, SERVER))
     layouts = {"note": Layout(NOTE), "head": Layout(HEAD)}
-    protocol = Protocol("quiz", "Quiz", layouts, "note", "note", pairing=f"{__name__}:QUIZ")
+    protocol = Protocol("quiz", "Quiz", layouts, "note", "note", dialogue=lambda: Dialogue, pairing=f"{__name__}:QUIZ")
     with declared(protocol), pytest.raises(Misuse, match=re.escape(problem)):
         pairing_of("quiz")
 

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import construct
 
 from wirekit.errors import Misuse
-from wirekit.registry.declarations import Beginning, Protocol, layouts
+from wirekit.registry.declarations import DIALOGUE, Beginning, Protocol, layouts
 from wirekit.registry.schema import Schema
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.node import Node
@@ -66,6 +66,11 @@ def check_protocol(protocol: Protocol) -> None:
     for role, place in places.items():
         if place and isinstance(place, str) and place.count(":") != 1:
             raise Misuse(f"{name}: {role} must have the form module:name, not {place!r}")
+    if protocol.pairing and protocol.dialogue == DIALOGUE:
+        raise Misuse(
+            f"{name}: a pairing needs a dialogue, which pairs the frames of all connections that columns do not read; "
+            "name it in dialogue"
+        )
     for beginning in protocol.beginnings:
         _check_beginning(protocol, beginning)
     for port in protocol.ports:

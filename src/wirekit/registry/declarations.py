@@ -126,7 +126,7 @@ class Protocol:
         dialogue: ``module:name`` of a subclass of ``wirekit.conversation.Dialogue``, or a function that returns the
             class. Each connection gets its own object.
         pairing: ``module:name`` of a ``wirekit.conversation.pairing.Pairing``: the kinds of frames and the numbers that
-            pair them, as data. "" if only the dialogue pairs frames.
+            pair them, as data, besides the dialogue. "" if only the dialogue pairs frames.
         rules: ``module:name`` of the ``wirekit.rules.RuleSet`` that conversations are checked against, "" for none.
         tables: the declaration that maps fields to columns of tables (see ``wirekit.tables``), or its ``module:name``;
             "" for the columns that every protocol has.

@@ -114,6 +114,8 @@ def test_no_name_is_a_statement_or_a_table() -> None:
 def test_an_unknown_name_gets_similar_ones() -> None:
     with pytest.raises(wirekit.Misuse, match=r"^no query has the name 'slow-calls'; did you mean slow_calls\?$"):
         query("slow-calls")
+    with pytest.raises(wirekit.Misuse, match=r"^no query has the name 'slow'; did you mean slow_calls\?$"):
+        query("slow")
     with pytest.raises(wirekit.Misuse, match=r"^no query has the name 'xyz'; `wirekit sql --list` lists the names$"):
         query("xyz")
 
@@ -212,6 +214,12 @@ def test_undecoded_bytes(duck: duckdb.DuckDBPyConnection) -> None:
         duck, "SELECT count(*) AS pieces, sum(length) AS bytes FROM quarantine WHERE reason LIKE 'no request%'"
     )
     assert counts.items() <= undecoded[0].items()
+
+
+def test_duplicate_bytes(duck: duckdb.DuckDBPyConnection) -> None:
+    (repeated,) = rows(duck, "SELECT sum(client_duplicate + server_duplicate) AS bytes FROM connections")
+    answered = answers(duck, "retransmissions")
+    assert sum(row["client_duplicate"] + row["server_duplicate"] for row in answered) == repeated["bytes"] > 0
 
 
 def test_clients_of_topics(duck: duckdb.DuckDBPyConnection) -> None:

@@ -16,7 +16,7 @@ from wirekit.values import quoted
 SUBJECTS = {
     "Clients and versions": ("clients", "topic_clients", "old_versions", "client_libraries"),
     "Latency": ("latency", "slow_calls"),
-    "Errors": ("topic_errors", "failed_calls", "undecoded"),
+    "Errors": ("topic_errors", "failed_calls", "undecoded", "retransmissions"),
     "Messages": ("throughput", "topic_sizes", "undelivered", "on_disk", "wrong_checksums"),
     "Groups": ("groups", "members", "lag", "lag_over_time", "rebalances", "group_errors", "stored_commits"),
 }
@@ -45,7 +45,8 @@ def query(name: str) -> str:
     ORDER BY connections DESC, protocol, client_software, client_version
     """
     if name not in NAMES:
-        near = difflib.get_close_matches(str(name).lower(), NAMES)
+        word = str(name).lower()
+        near = difflib.get_close_matches(word, NAMES) or [each for each in NAMES if word and word in each]
         advice = f"did you mean {', '.join(near)}?" if near else "`wirekit sql --list` lists the names"
         raise Misuse(f"no query has the name {quoted(name)}; {advice}")
     return files(__name__).joinpath(f"{name}.sql").read_text("utf-8").rstrip()

@@ -164,6 +164,7 @@ def test_standard_input_is_read(fixtures: Path) -> None:
         ("calls", 'wirekit: calls is a table; pass "FROM calls" for its rows'),
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
         ("SELECT 1,\ntime, group, api", 'syntax error at or near ",", after: time, group\n'),
+        ("SELECT upper(value) FROM messages", "Keys and values are bytes; decode(value) is text."),
         ("FROM call", "no table call; the tables of these inputs are packets, calls, call_topics, messages, "),
         ("SELECT apy FROM calls", 'column "apy" not found in FROM clause! Candidate bindings: "api"'),
         ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),

@@ -273,7 +273,9 @@ def _place(error: duckdb.Error) -> str:
 
 def in_one_line(text: str) -> str:
     """The message of a DuckDB error without the lines that quote the query, which follow an empty line."""
-    return re.sub(r"\s*\n\s*", " ", text.partition("\n\n")[0]).strip()
+    line = re.sub(r"\s*\n\s*", " ", text.partition("\n\n")[0]).strip()
+    of_bytes = re.match(r"Binder Error: No function matches .*?\(.*?BLOB.*?\)'\.", line)
+    return f"{of_bytes[0]} Keys and values are bytes; decode(value) is text." if of_bytes else line
 
 
 def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:

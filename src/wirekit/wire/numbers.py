@@ -415,8 +415,11 @@ class Bits(Wrapping):
         return record
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        self.inner._build(self.pack(obj, stream), stream, context, path)
-        return obj
+        number = self.pack(obj, stream)
+        self.inner._build(number, stream, context, path)
+        tables = [name for name, bit, _ in self.fields if bit.table]
+        named = not isinstance(obj, int) and any(isinstance(field_of(obj, name), str) for name in tables)
+        return self.unpack(number) if named else obj
 
     def pack(self, obj: Any, stream: Writer) -> int:
         """The whole integer for a record, a mapping or an integer."""

@@ -84,7 +84,7 @@ class Sized(Wrapping):
         self.length._build(0, stream, context, path)
         begin, undecided = len(stream.buffer), len(stream.undecided)
         with wrapping(stream, stream.path):
-            self.inner._build(obj, stream, context, path)
+            obj = self.inner._build(obj, stream, context, path)
         trailing = stream.noted("trailing", wrapped=True)
         if trailing:
             stream.write(trailing)
@@ -95,7 +95,11 @@ class Sized(Wrapping):
 
 
 class Ref(Node):
-    """Another registered schema, by key. A layout can contain itself this way."""
+    """Another registered schema, by key.
+
+    A layout can contain itself this way, up to 8 levels deep. A protocol whose values are nested more deeply raises
+    that limit: ``Protocol(…, limits=wirekit.Limits(depth=40))``.
+    """
 
     def __init__(self, key: str) -> None:
         super().__init__()

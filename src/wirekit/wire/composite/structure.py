@@ -199,8 +199,9 @@ class Struct(Node):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         context[BEGIN] = len(stream.buffer)
-        Writing(self, obj, stream, context).write()
-        return obj
+        writing = Writing(self, obj, stream, context)
+        writing.write()
+        return writing.values if writing.named else obj
 
     def prefix(self, name: str) -> int:
         """Size of the length prefix of a byte string, compressed or not."""

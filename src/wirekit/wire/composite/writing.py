@@ -28,12 +28,14 @@ class Writing:
         extra: the ``$`` entries of the record.
         starts, ends: the range of each member.
         undecided: the number of elements of ``Writer.undecided`` before each member.
+        named: whether values had names of symbols, and have the symbols now, which expressions read.
         numbers: the lengths of ranges that are completely written, by index.
         limits: the lengths that bound undecided fields, the innermost first: index, end of these in the list.
     """
 
     __slots__ = (
-        "ends", "extra", "keep", "limits", "numbers", "scope", "starts", "stream", "struct", "undecided", "values",
+        "ends", "extra", "keep", "limits", "named", "numbers", "scope", "starts", "stream", "struct", "undecided",
+        "values",
     )  # fmt: skip
 
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
@@ -46,6 +48,7 @@ class Writing:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.undecided: list[int] = []
+        self.named = False
         self.numbers: dict[int, int] = {}
         self.limits: list[tuple[int, int]] = []
 
@@ -102,7 +105,10 @@ class Writing:
         self.scope[name] = value
         self.starts.append(len(self.stream.buffer))
         self.undecided.append(len(self.stream.undecided))
-        node._build(value, self.stream, self.scope, "")
+        built = node._build(value, self.stream, self.scope, "")
+        if built is not value and isinstance(value, (str, Record, Mapping)):
+            self.scope[name] = self.values[name] = built
+            self.named = True
         self.ends.append(len(self.stream.buffer))
 
     def _lacking(self, *, after: str) -> Iterator[str]:

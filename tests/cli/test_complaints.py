@@ -12,6 +12,7 @@ pytest.importorskip("numba")
 from tests.road.test_pairing import capture
 from tests.road.test_snap_length import snapped
 from wirekit.cli import group
+from wirekit.cli.complaints import MOST_LINES
 
 UNKNOWN = "no known protocol fits"
 FIRST, SECOND = "10.0.0.1:40000 > 10.0.0.2:7000", "10.0.0.2:7000 > 10.0.0.1:40000"
@@ -55,8 +56,18 @@ def test_a_frame_and_the_missing_bytes_that_cut_it_have_one_line(command: str, t
     path = snapped("kafka-0.8.2.2-2-produce.pcapng", 128, tmp_path)
     lines = complaints(command, "--output", "json", path)
     cut = [line for line in lines if "cut by missing bytes (snap length), " in line]
-    assert len(cut) == 54
+    assert len(cut) == MOST_LINES
+    assert f"{54 - MOST_LINES} lines left out: cut by missing bytes (snap length)" in lines
     assert not any("missing: snap length" in line for line in lines)
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_many_problems_of_one_kind_are_counted(road: str, tmp_path: Path) -> None:
+    answers = [(1, bytes.fromhex(f"0000000a {number:08x} 000000000000")) for number in range(100, 150)]
+    request = bytes.fromhex("0000000b 0010 0000 00000007 0001 63")
+    lines = complaints("messages", "--road", road, capture(tmp_path / "unasked.pcap", (0, request), *answers))
+    assert sum("no request has correlation id 1" in line for line in lines) == MOST_LINES
+    assert lines[-1] == f"{50 - MOST_LINES} lines left out: no request has correlation id N"
 
 
 @pytest.mark.parametrize("options", [("--road", "objects"), ("--road", "columns"), ("--output", "table")])

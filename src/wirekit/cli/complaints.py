@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,9 +13,12 @@ from wirekit.cli.common import say
 from wirekit.cli.guesses import other_protocol
 from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.errors import plural
+from wirekit.pipeline.summary import kind_of_reason
 
 MOST_TRIED = 64 * 1024
 """Bytes of a connection that are tried as another protocol than the chosen one."""
+MOST_LINES = 20
+"""Lines about one kind of problem in a capture; more of them are only counted."""
 TRIES = 8
 """Attempts to find the protocol of connections that do not decode as the chosen one."""
 
@@ -35,6 +39,8 @@ class Complaints:
 
     Pieces with one reason that follow each other have two lines: one for the first, at once, and one for all others. A
     connection of an unknown protocol has a piece for each segment. Missing bytes that cut a frame are reported with it.
+    After ``MOST_LINES`` lines with one reason, apart from numbers in it, a last line has the number of the others: with
+    a snap length nearly every frame is cut.
 
     Args:
         tell: prints a line.
@@ -50,6 +56,7 @@ class Complaints:
         self._tries = TRIES
         self._begun: dict[str, bytes] = {}  # the first bytes of a client, while none of its frames has decoded
         self._series: dict[tuple[str, str], _Series] = {}
+        self._lines = Counter[str]()  # by kind of reason
         self._cut: dict[tuple[str, str], int] = {}  # where the frame ends that was reported last, if it is cut
         self.status = 0
 
@@ -64,6 +71,9 @@ class Complaints:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         for key in list(self._series):
             self._end(key)
+        for reason, number in self._lines.items():
+            if number > MOST_LINES:
+                self._tell(f"{plural(number - MOST_LINES, 'line')} left out: {reason}")
 
     def take(self, link: Link, item: Item | None, *, silent: bool = False) -> None:
         """Takes an item of a connection; None is its end. If ``silent``, it only counts for the status."""
@@ -89,14 +99,14 @@ class Complaints:
             self._cut[key] = item.offset + len(item.data)
         if not isinstance(item, Quarantined):
             self._end(key)
-            self._tell(text)
+            self._add(text, item)
         elif series is not None and (series.first.reason, series.end) == (item.reason, item.offset):
             series.end += len(item.data)
             series.pieces += 1
             series.size += len(item.data)
         else:
             self._end(key)
-            self._tell(text)
+            self._add(text, item)
             self._series[key] = _Series(link, item, item.offset + len(item.data))
 
     def _name_other(self, link: Link, item: Item) -> None:
@@ -119,7 +129,14 @@ class Complaints:
         if series is not None and series.pieces:
             number = "" if series.pieces == 1 else f" in {series.pieces:,} pieces"
             text = f"{series.size:,} more bytes{number} not decoded: {series.first.reason}"
-            self._tell(_placed(series.link, series.first.side, series.end - series.size, text))
+            self._add(_placed(series.link, series.first.side, series.end - series.size, text), series.first)
+
+    def _add(self, text: str, item: Item) -> None:
+        """Prints a line about an item, unless there were many of its kind."""
+        kind = _kind(item)
+        self._lines[kind] += 1
+        if self._lines[kind] <= MOST_LINES:
+            self._tell(text)
 
 
 def complaint(link: Link, item: Item) -> str:
@@ -135,6 +152,15 @@ def complaint(link: Link, item: Item) -> str:
         assert isinstance(item, Missing)
         text = f"{plural(item.length, 'byte')} missing: {item.reason}"
     return _placed(link, item.side, item.offset, text)
+
+
+def _kind(item: Item) -> str:
+    """The reason of an item that did not decode, without the numbers in it."""
+    if isinstance(item, Frame) and not item.announced:
+        error = item.decoded.error
+        return kind_of_reason(str(item.wrong)) if error is None else kind_of_reason(error.reason, error.path)
+    reason = kind_of_reason(item.reason or "")
+    return f"bytes missing: {reason}" if isinstance(item, Missing) else reason
 
 
 def _placed(link: Link, side: str, offset: int, text: str) -> str:

@@ -5,7 +5,14 @@ import random
 import pytest
 
 from wirekit import compression
-from wirekit.compression import Decompression, compress, decompress, decompress_until_damage
+from wirekit.compression import (
+    LZ4_MAGIC,
+    Decompression,
+    compress,
+    decompress,
+    decompress_until_damage,
+    lz4_header_checksum,
+)
 from wirekit.errors import Limit, Short, WireError, Wrong
 
 WORDS = b"the quick brown fox jumps over the lazy dog. " * 6
@@ -68,6 +75,29 @@ def test_whole_blocks_before_damage_are_decompressed(codec: str) -> None:
     assert words.startswith(plain)
     assert len(plain) >= 128 * 1024
     assert error is not None
+
+
+@pytest.mark.parametrize("size", [7, 1 << 20, 1 << 60])
+def test_a_wrong_size_in_an_lz4_frame_loses_no_bytes(size: int) -> None:
+    """Kafka's consumers ignore it."""
+    frame = b"\x68\x40" + size.to_bytes(8, "little")
+    data = LZ4_MAGIC + frame + bytes([lz4_header_checksum(frame)]) + compress("kafka-lz4", WORDS)[7:]
+    plain, error = decompress_until_damage("kafka-lz4", data)
+    assert plain == WORDS
+    assert isinstance(error, Wrong)
+
+
+@pytest.mark.parametrize("block", ["ffff03", "8080808004"])
+def test_a_size_that_a_cut_block_cannot_yield_is_damage(block: str) -> None:
+    """64 KiB, and 1 GiB, which alone would exceed the limit."""
+    start = bytes.fromhex(block)
+    data = compress("xerial", WORDS) + len(start).to_bytes(4, "big") + start
+    for _ in range(2):
+        with pytest.raises((Limit, Wrong)):
+            decompress("xerial", data)
+        plain, error = decompress_until_damage("xerial", data)
+        assert plain == WORDS
+        assert isinstance(error, Wrong)
 
 
 def test_a_limit_holds_before_damage_as_well() -> None:

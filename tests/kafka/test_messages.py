@@ -282,6 +282,13 @@ class TestDamagedContent:
         assert (found.check, found.codec, after.value) == ("bad", "gzip", b"after")
         assert len(found.value) == cut
 
+    def test_a_cut_snappy_block_hides_no_message_after_it(self) -> None:
+        """It announces more than its bytes can yield, and more than the limit on the ratio allows."""
+        block = compress("snappy", bytes(100_000))[:4]
+        data = message_set(wrapper(block, magic=1, codec="SNAPPY", offset=19), message(b"after", offset=20, magic=1))
+        found, after = messages_of(wirekit.decode(data, SET))
+        assert (found.check, found.value, after.value) == ("bad", block, b"after")
+
     def test_changed_content_replaces_the_damaged_bytes(self) -> None:
         value = wirekit.decode(self.damaged("gzip", 60), SET).value
         inside = value.messages[0].message.value

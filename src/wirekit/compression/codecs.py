@@ -17,11 +17,15 @@ class _Refused(NamedTuple):
     data: bytes
     size: int | None
     limits: Decompression
+    until_damage: bool
     error: Limit
 
-    def again(self, entry: Codec, data: memoryview, size: int | None, limits: Decompression) -> bool:
+    def again(
+        self, entry: Codec, data: memoryview, size: int | None, limits: Decompression, until_damage: bool
+    ) -> bool:
         """Whether another call ends with the same error."""
-        if (self.entry, self.size, len(self.data)) != (entry, size, len(data)) or self.data != bytes(data):
+        call = (entry, size, until_damage, len(data))
+        if (self.entry, self.size, self.until_damage, len(self.data)) != call or self.data != bytes(data):
             return False
         if self.error.limit == "decompression_ratio" and self.error.actual * len(data) <= limits.size:
             return (self.limits.ratio, self.limits.ratio_floor) == (limits.ratio, limits.ratio_floor)
@@ -89,7 +93,7 @@ def decompress_until_damage(
     """The bytes that ``data`` yields before it is damaged, and the error of ``decompress``; None if it is valid.
 
     A damaged block of snappy or zstd yields nothing, because only whole blocks are decompressed. The last bytes may be
-    wrong, because a codec finds some damage only after it.
+    wrong, because a codec finds some damage only after it. An announced size that the data cannot yield is damage.
 
     Raises:
         Limit, Misuse: as ``decompress``.
@@ -116,7 +120,7 @@ def _run(
     entry, view, refused = _find(codec), _view(data), _refused
     output: Output | None = None
     try:
-        if refused is not None and refused.again(entry, view, size, limits):
+        if refused is not None and refused.again(entry, view, size, limits, until_damage):
             raise copy(refused.error)
         # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
         output = Output(len(view), limits, None if codec == "none" else size, until_damage=until_damage)
@@ -126,7 +130,7 @@ def _run(
         error.offset = error.offset or 0
         error.__context__ = None
         if isinstance(error, Limit) and len(view) <= MIB:
-            _refused = _Refused(entry, bytes(view), size, limits, copy(error))  # without its traceback
+            _refused = _Refused(entry, bytes(view), size, limits, until_damage, copy(error))  # without its traceback
         if not until_damage or output is None or isinstance(error, Limit):
             return b"", error.with_traceback(None)
         return output.so_far(), error.with_traceback(None)

@@ -18,7 +18,7 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
     """Decompresses one frame, or skips a skippable one; returns its end."""
     import lz4.frame
 
-    if data[start : start + 4] == LZ4_MAGIC and integer(data, start + 4, 1) & 8:
+    if not output.until_damage and data[start : start + 4] == LZ4_MAGIC and integer(data, start + 4, 1) & 8:
         output.announce(integer(data, start + 6, 8), most=LZ4_BEST * (len(data) - start))
     sizes = _lz4_block_sizes(data, start) if output.until_damage else None
     try:

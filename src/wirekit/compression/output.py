@@ -75,11 +75,13 @@ class Output:
             most: the maximal number of bytes that the format can yield from the input, if known.
 
         Raises:
-            Limit: the size exceeds a limit.
+            Limit: the size exceeds a limit. A size above ``most`` is damage instead if the bytes before it are wanted.
             Wrong: the size exceeds the expected size, or ``most``.
         """
-        self._check(self.produced + size)
-        if most is not None and size > most:
+        is_possible = most is None or size <= most
+        if is_possible or not self.until_damage:
+            self._check(self.produced + size)
+        if not is_possible:
             raise Wrong(f"at most {most} bytes of decompressed data from this input", f"{size} announced")
 
     def room(self) -> int:

@@ -100,6 +100,28 @@ def test_a_size_that_a_cut_block_cannot_yield_is_damage(block: str) -> None:
         assert isinstance(error, Wrong)
 
 
+def test_many_tiny_lz4_blocks_before_damage_take_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    import lz4.frame
+
+    calls = 0
+
+    class Counted(lz4.frame.LZ4FrameDecompressor):
+        def decompress(self, data: bytes, max_length: int) -> bytes:
+            nonlocal calls
+            calls += 1
+            plain: bytes = super().decompress(data, max_length)
+            return plain
+
+    monkeypatch.setattr(lz4.frame, "LZ4FrameDecompressor", Counted)
+    words = random.Random(1).randbytes(20_000)
+    blocks = b"".join(b"\x01\x00\x00\x80" + words[at : at + 1] for at in range(len(words)))
+    data = compress("kafka-lz4", b"")[:7] + blocks + b"\xff\xff\xff\x7f"
+    plain, error = decompress_until_damage("kafka-lz4", data)
+    assert plain == words
+    assert isinstance(error, Wrong)
+    assert calls < 400
+
+
 def test_a_limit_holds_before_damage_as_well() -> None:
     with pytest.raises(Limit):
         decompress_until_damage("gzip", compress("gzip", bytes(1 << 20))[:-8], limits=Decompression(size=1 << 16))

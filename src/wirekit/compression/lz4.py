@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirekit.compression.output import Buffer, Codec, Output
+from wirekit.compression.output import KIB, Buffer, Codec, Output
 from wirekit.compression.reading import at_end, drain, integer, take
 from wirekit.errors import Misuse, Wrong
 
@@ -20,27 +20,47 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
 
     if not output.until_damage and data[start : start + 4] == LZ4_MAGIC and integer(data, start + 4, 1) & 8:
         output.announce(integer(data, start + 6, 8), most=LZ4_BEST * (len(data) - start))
-    sizes = _lz4_block_sizes(data, start) if output.until_damage else None
-    try:
-        end = drain(lz4.frame.LZ4FrameDecompressor(), data, start, output, sizes)
-    except RuntimeError as error:
-        raise Wrong("a valid LZ4 frame", str(error), offset=start) from None
+    before, good = output.produced, start
+    for size in _SLICES:
+        slices = _Slices(start, good, size)
+        try:
+            end = drain(lz4.frame.LZ4FrameDecompressor(), data, start, output, slices if output.until_damage else None)
+            break
+        except RuntimeError as error:
+            if not output.until_damage or size == _SLICES[-1]:
+                raise Wrong("a valid LZ4 frame", str(error), offset=start) from None
+        good = slices.begin
+        output.shorten(before)
     if end is None:
         raise Wrong("a complete LZ4 frame", f"one cut after {len(data) - start} bytes", offset=start)
     return end
 
 
-def _lz4_block_sizes(data: memoryview, start: int) -> Iterator[int]:
-    """The sizes of the header and of each block with its checksum, as far as they are there; the library has the rest.
+_SLICES = (4 * KIB, 64, 1)
+"""The library returns nothing of the slice of input that has damage. If the bytes before it are wanted, the frame is
+read again, with smaller slices from there on."""
 
-    It drops the blocks in a slice before damage.
+
+class _Slices:
+    """The sizes of slices of the input from ``start`` on: large ones up to ``good``, then of ``size``.
+
+    Attributes:
+        begin: where the last slice begins.
     """
-    flags = data[start + 4] if start + 4 < len(data) else 0
-    size = 7 + 8 * (flags >> 3 & 1) + 4 * (flags & 1)
-    while start + size + 4 <= len(data):
-        yield size
-        start += size
-        size = 4 + (integer(data, start, 4) & 0x7FFF_FFFF) + 4 * (flags >> 4 & 1)
+
+    def __init__(self, start: int, good: int, size: int) -> None:
+        self.begin = self._end = start
+        self._good = good
+        self._size = size
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        self.begin = self._end
+        size = min(_SLICES[0], self._good - self.begin) if self.begin < self._good else self._size
+        self._end += size
+        return size
 
 
 def _lz4_frame_decompress(data: memoryview, output: Output) -> None:

@@ -115,6 +115,11 @@ class Output:
         """The bytes collected so far."""
         return self._first if self._buffer is None else self._buffer.getvalue()
 
+    def shorten(self, size: int) -> None:
+        """Keeps only the first bytes."""
+        self._first, self._buffer = self.so_far()[:size], None
+        self.produced = size
+
     def _check(self, total: int) -> None:
         if total > self._ceiling:
             raise self._limit(total)

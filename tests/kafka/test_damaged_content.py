@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import wirekit
 from tests.agreement.law import agree
 from tests.kafka.golden import FIXTURES
 from wirekit.protocols.kafka.reading import messages_of
@@ -30,3 +31,13 @@ def test_no_message_that_kafka_delivers_is_lost_and_no_offset_is_wrong(case: dic
         assert values[: len(delivered)] == delivered
     after = [value.encode() for _, value in case["sent"] if value == "after"]
     assert values[len(values) - len(after) :] == after
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_columns_have_the_same_offsets_and_verdicts(case: dict[str, Any]) -> None:
+    columns = pytest.importorskip("wirekit.protocols.kafka.columns")
+    data = bytes.fromhex(case["hex"])
+    batch, _ = columns.messages(data)
+    found = zip(*(batch[name].to_pylist() for name in ("offset", "value", "check")), strict=True)
+    messages = messages_of(wirekit.decode(data, "kafka.message_set"))
+    assert list(found) == [(message.offset, message.value, message.check) for message in messages]

@@ -69,7 +69,7 @@ def messages(
         limits: the limits; by default the protocol's.
 
     Returns:
-        Two batches. The first has a row per message: ``offset`` (null if unknown, because the last message of the
+        Two batches. The first has a row per message: ``offset`` (null if unknown, because the content of the
         wrapper is damaged or cut, or the sum exceeds 64 bits), ``timestamp`` (UTC, milliseconds; null for magic 0 and
         for none), ``timestamp_type``, ``key``, ``value``, ``attributes``, ``codec`` (that of the wrapper for a message
         in one), ``crc`` and ``check`` (ok or bad: the worse of its own verdict and that of its wrapper). The second has
@@ -527,7 +527,8 @@ def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     has_offset = np.ones(rows.num_rows, bool)
     times = numbers(rows, "message.timestamp", NO_TIMESTAMP).copy()
     types = numbers(rows, "message.attributes.timestamp_type").copy()
-    magic, bytes_left = numbers(rows, "message.magic"), numbers(rows, "@left", -1)
+    magic = numbers(rows, "message.magic")
+    is_whole = (numbers(rows, "@left", -1) == 0) & numbers(rows, "message.value.ok").astype(bool)
     depths, parents = numbers(rows, "@depth"), numbers(rows, "@parent", -1)
     last = np.full(rows.num_rows, -1, np.int64)  # the last message in each wrapper
     inside = np.flatnonzero(parents >= 0)
@@ -541,7 +542,7 @@ def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[
         base = np.maximum(base, 0)
         offsets[here] = stored[here] + base
         fits &= ~((stored[here] >= 0) & (offsets[here] < 0))
-        has_offset[here] = has_offset[wrappers] & (bytes_left[wrappers] == 0) & fits
+        has_offset[here] = has_offset[wrappers] & is_whole[wrappers] & fits
         within = np.flatnonzero((depths == depth) & (magic[parents] == 0))
         has_offset[within] = True
         types[here] = types[wrappers]

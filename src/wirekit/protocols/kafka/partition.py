@@ -488,6 +488,7 @@ class _Partition:
             self._say(segment.name, f"bytes that no field explains in offset {int(offsets[row])}", int(places[row]))
         leaf = np.asarray(rows["@left"].is_null()) & reached
         self._order(segment, offsets[leaf & has_offset], places[leaf & has_offset])
+        segment.last = int(offsets[is_outermost][-1])  # those of the messages in it may be unknown
         segment.messages += int(leaf.sum())
         self._positions(
             segment, indexes.get("index"), offsets[is_outermost], places[is_outermost], has_offset[is_outermost]
@@ -520,7 +521,6 @@ class _Partition:
             self._say(segment.name, f"offset {int(offsets[row])} is too far from the base offset", int(places[row]))
         if segment.first is None:
             segment.first = int(offsets[0])
-        segment.last = int(offsets[-1])
 
     def _positions(
         self,

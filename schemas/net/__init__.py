@@ -72,7 +72,7 @@ PROTOCOL = Protocol(
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
         "udp": Layout(tunnels.UDP, "a UDP datagram, such as that of a tunnel", "RFC 768"),
         "vxlan": Layout(tunnels.VXLAN, "VXLAN, a tunnel of Ethernet frames in UDP", "RFC 7348 §5"),
-        "vxlan_gpe": Layout(tunnels.VXLAN_GPE, "VXLAN that names the protocol inside", "draft-ietf-nvo3-vxlan-gpe-12 §3"),
+        "vxlan_gpe": Layout(tunnels.VXLAN_GPE, "VXLAN that names its content", "draft-ietf-nvo3-vxlan-gpe-12 §3"),
         "gtp_u": Layout(tunnels.GTP_U, "GTP-U, a tunnel of mobile networks in UDP", "3GPP TS 29.281 §5"),
         "geneve": Layout(tunnels.GENEVE, "Geneve, a tunnel in UDP", "RFC 8926 §3.4"),
         "gre": Layout(tunnels.GRE, "GRE, a tunnel in IP", "RFC 2784 §2, RFC 2890 §2, RFC 2637 §4.1"),

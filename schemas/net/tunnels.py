@@ -134,7 +134,6 @@ GTP_U = Struct(
     / If(this.message_type == G_PDU, Lookahead(Symbols(uint8, FIRST_BYTES)))
     * "the first byte of the packet, not consumed",
     "payload" / rest(),
-    "trailer" / rest(),
     name="GTPU",
 )
 

@@ -295,6 +295,15 @@ def test_packets_in_tunnels_are_read_by_columns(name: str, tmp_path: Path, monke
     assert columns == objects
 
 
+def test_bytes_behind_the_packet_of_a_tunnel(tmp_path: Path) -> None:
+    inner = packet("net.ipv4", ipv4(tcp_value(b"hello")))
+    path = tmp_path / "tunnels.pcap"
+    path.write_bytes(pcap(in_udp(2152, f"30ff {len(inner):04x} 0000002a", inner + inner)))
+    objects, columns = as_read(path, 1 << 26)
+    assert "payload=b'hello'" in str(objects[0])
+    assert columns == objects
+
+
 def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 

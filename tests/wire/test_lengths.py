@@ -224,6 +224,33 @@ def test_a_length_that_may_be_absent_is_not_the_size_of_a_frame() -> None:
             wirekit.registry[key].check_framed()
 
 
+@pytest.mark.parametrize(
+    ("node", "frame", "is_framed"),
+    [
+        (Struct("n" / Default(Length(uint8), 0), "a" / uint8), "03 07 aabb", True),
+        (Struct("n" / Length(uint8, clip=True), "a" / uint8), "03 07 aabb", True),
+        (Struct("m" / Length(uint8, "a"), "n" / Length(varint32, "a"), "a" / uint8), "03 01 07 aabb", False),
+        (Struct("m" / Length(uint8, "a"), "n" / Length(uint8), "a" / uint8, "b" / uint8), "01 05 07 08 aabbcc", False),
+        (Struct("n" / Length(uint8, "a"), "a" / rest(), "m" / Length(uint8), "b" / uint8), "01 07 03 08 aabb", True),
+        (
+            Struct("m" / Length(uint8, "a"), "x" / uint8, "a" / rest(), "n" / Length(uint8), "b" / rest()),
+            "010007 0108",
+            True,
+        ),
+        (Struct("inner" / Struct("n" / Length(uint8), "a" / uint8), "b" / uint8), "02 07 aa 08", False),
+    ],
+)
+def test_a_frame_ends_where_its_value_does(node: Struct, frame: str, is_framed: bool) -> None:
+    """Also if bytes are left over in a length."""
+    data = bytes.fromhex(frame)
+    with own(node) as key:
+        whole = wirekit.decode(data, key)
+        assert whole.error is None
+        assert whole.consumed == len(data)
+        assert [each.consumed for each in wirekit.frames(key, data * 3)] == [len(data)] * 3
+        assert wirekit.registry[key].is_framed == is_framed
+
+
 def test_a_frame_may_have_fields_before_its_length_that_the_context_decides() -> None:
     node = Struct("more" / If(context.mode == 1, uint16), "n" / Length(uint8), "data" / rest())
     with own(node) as key:

@@ -622,7 +622,9 @@ def fixed_size(node: Node) -> int | None:
         case Several(element=element, count=Literal(value=int(count))):
             each = fixed_size(element)
             return None if each is None else count * each
-        case Structure(members=members):
+        case Structure(members=members, measures=measures):
+            if any(each.is_limit for each in measures):
+                return None  # bytes may be left over in its range
             sizes = [fixed_size(member.node) for member in members]
             return None if None in sizes else sum(size for size in sizes if size is not None)
         case Ahead():

@@ -92,8 +92,9 @@ def decompress_until_damage(
 ) -> tuple[bytes, WireError | None]:
     """The bytes that ``data`` yields before it is damaged, and the error of ``decompress``; None if it is valid.
 
-    A damaged block of snappy or zstd yields nothing, because only whole blocks are decompressed. The last bytes may be
-    wrong, because a codec finds some damage only after it. An announced size that the data cannot yield is damage.
+    A damaged block of snappy or frame of zstd yields nothing, because only whole ones are decompressed. The last bytes
+    may be wrong, because a codec finds some damage only after it. An announced size that the data cannot yield is
+    damage.
 
     Raises:
         Limit, Misuse: as ``decompress``.

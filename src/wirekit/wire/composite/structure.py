@@ -159,13 +159,18 @@ class Struct(Node):
     def sized_by(self) -> dict[int, int]:
         """The lengths that tell the size of the whole structure, and the size of the fields that each does not cover.
 
-        Each of them is in every value, and bounds all fields after it, except for fields of a fixed size.
+        Each of them is in every value, and bounds all fields after it, except for fields of a fixed size. Other lengths
+        are among the fields that it covers, or bound fields before these.
         """
         sized = {}
-        for index, (length, first, last) in self.lengths.items():
-            is_present = self.members[index][1] is length
-            others = [fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
-            if is_present and length.bounds and last > index and None not in others:
+        limits = {index: each for index, (length, *each) in self.lengths.items() if length.bounds and each[1] > index}
+        for index, (first, last) in limits.items():
+            node = self.members[index][1]
+            while isinstance(node, Default):
+                node = node.inner
+            others = [fixed_size(each) for _, each in self.members[index + 1 : first] + self.members[last + 1 :]]
+            decides = all(at == index or first <= at <= last or end < first for at, (_, end) in limits.items())
+            if isinstance(node, Length) and decides and None not in others:
                 sized[index] = sum(filter(None, others))
         return sized
 
@@ -250,15 +255,20 @@ class Struct(Node):
         """
         context[BEGIN] = begin = reader.position
         scope, around = context.inner(), list[tuple[int, int, int]]()  # last member, end and limit around each length
+        sizes: dict[int, list[tuple[int, int]]] = {}  # last member and size of each length, by its first member
         for index, (name, node) in enumerate(self.members):
             reader.session.path.append(name)
             start = reader.position
+            for last, size in sorted(sizes.get(index, ()), reverse=True):
+                around.append((last, start + size, reader.limit))
+                reader.limit = min(start + size, reader.limit)
             length, first, last = self.lengths.get(index, (None, 0, 0))
             try:
                 value = node._parse(reader, scope, "")
             except Short:
                 return None
-            if length is not None and length.zero_is_rest and value == 0 and index in self.sized_by:
+            is_rest = length is not None and length.zero_is_rest and value == 0
+            if is_rest and index in self.sized_by:
                 raise reader.wrong("a length that says where the frame ends", 0, start)
             scope[name] = value
             reader.session.path.pop()
@@ -267,13 +277,12 @@ class Struct(Node):
                 if end > reader.limit:
                     return None
                 reader.position = end
-            if length is not None and value is not None:
-                if index in self.sized_by:
-                    return int(reader.position - begin + value - length.add + self.sized_by[index])
-                if length.bounds and not length.zero_is_rest and first == index + 1 <= last:
-                    end = int(reader.position + value - length.add)
-                    around.append((last, end, reader.limit))
-                    reader.limit = min(end, reader.limit)
+            if length is None or value is None:
+                continue
+            if index in self.sized_by:
+                return int(reader.position - begin + value - length.add + self.sized_by[index])
+            if length.bounds and not is_rest:
+                sizes.setdefault(first, []).append((last, int(value - length.add)))
         raise Misuse(f"{self.record.__name__} has no length that bounds all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:

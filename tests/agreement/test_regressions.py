@@ -720,3 +720,13 @@ def test_a_list_may_be_an_alternative_to_a_record_that_has_a_list(data: str) -> 
         Struct("size" / Length(uint8), "kind" / uint8, "body" / Switch(this.kind, {0: pairs, 1: record}, uint8))
     ) as key:
         assert agree(key, bytes.fromhex(data), {}).clean
+
+
+def test_text_whose_verdict_is_that_of_an_alternative() -> None:
+    """The column of the verdict is not the one after that of the text."""
+    message = Protobuf("wirekit.proto.PulsarApi_pb2:SingleMessageMetadata")
+    for other in (message, Const(uint8, 3, fatal=False), String(uint8)):
+        node = Struct("kind" / uint8, "a" / Switch(this.kind, {1: other}, default=Delimited(" ")), "b" / rest())
+        with own(node) as key:
+            for text in (b"ab ", b"\xff\xfe "):
+                agree(key, b"\x02" + text, {})

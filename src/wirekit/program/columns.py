@@ -49,6 +49,7 @@ class Column:
         within: the list for whose elements it has one value each, instead of one per row.
         sparse: whether a condition may leave out its value of a row, which is null then.
         coding: the meaning of its bytes: text in another encoding, or values of a user's functions, which stay bytes.
+        verdict: the slot of the verdict on a text.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Column:
     within: Repeated | None = None
     sparse: bool = False
     coding: Coding | None = None
+    verdict: int = -1
 
     def is_like(self, other: Column) -> bool:
         """Whether both have values of the same meaning; the sizes of numbers may differ."""

@@ -171,7 +171,7 @@ class _Reader(Branches):
         else:
             self.add_step(steps.Copy(column, start, length, present))
         if node.is_text:
-            self.text(column.path, start, length, present, "utf-8" if node.coding is None else node.coding.name)
+            self.text(column, start, length, present, "utf-8" if node.coding is None else node.coding.name)
         elif node.coding is not None:
             good, end = self.fresh(), self.let("+", start, length)
             self.add_step(steps.Call(good, Stands(node.coding), start, end, start))
@@ -190,12 +190,12 @@ class _Reader(Branches):
         present = self.fresh() if node.null is not None else None
         return steps.Prefixed(number, self.limit, node.null, need, negative, short, start, length, present)
 
-    def text(self, path: str, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
+    def text(self, column: Column, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
         """Emits the verdict on a text; null for a null text."""
-        column = self.verdict(path)
-        good = self.fresh()
+        verdict, good = self.verdict(column.path), self.fresh()
+        column.verdict = verdict.slot
         self.add_step(steps.IsText(good, start, length, encoding))
-        self.emit(column, good, present)
+        self.emit(verdict, good, present)
 
     def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope) -> Value:
         start, length, value = self.fresh(), self.fresh(), self.fresh()
@@ -208,7 +208,7 @@ class _Reader(Branches):
             return Value(value, LOWEST, HIGHEST)
         column = self.column(path, column_of(node))
         self.add_step(steps.Copy(column, start, length))
-        self.text(column.path, start, length, None)
+        self.text(column, start, length, None)
         return Value(length, 0, LONGEST, length=length, unfit=TEXT)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:

@@ -218,7 +218,7 @@ def _values(place: Place, level: Level, sizes: dict[int, int]) -> pa.Array:
 def _text(array: pa.Array, level: Level, column: Column) -> pa.Array:
     """Bytes as text; bytes that are not valid are replaced, and the verdict is false."""
     if column.coding is None:
-        return text_array(array, _all_good(column.slot + 1, column.nullable, level))  # the next column is the verdict
+        return text_array(array, _all_good(column.verdict, column.nullable, level))
     coded: Sequence[bytes | None] = array.to_pylist()
     kind = pa.large_string() if pa.types.is_large_binary(array.type) else pa.string()
     return pa.array([None if value is None else column.coding.damaged(value) for value in coded], kind)

@@ -24,6 +24,7 @@ from wirekit.errors import Limit, Misuse, Short, WireError
 from wirekit.values import Record
 from wirekit.wire import Array, Repeat, Sized
 from wirekit.wire.composite import RecordsToEnd, Struct
+from wirekit.wire.compressed import is_damage
 from wirekit.wire.stream import Allowance, Limits, Reader, Scope, Session
 
 EMPTY = "expected a record of at least one byte, found an empty one"
@@ -159,9 +160,8 @@ class Walk:
         """The errors of a record whose content does not decompress, or is no message."""
         path, errors = self.holder_path, []
         for check in session.checks:
-            damaged = check.kind in ("decompression", "layout") and check.status == "bad"
-            inside = check.note.startswith("decompressed, but")
-            if path and damaged and not inside and check.path in (path, f"{path}.content"):
+            damaged = is_damage(check) or (check.kind == "layout" and check.status == "bad")
+            if path and damaged and check.path in (path, f"{path}.content"):
                 deeper = check.source > 0
                 errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
         return errors

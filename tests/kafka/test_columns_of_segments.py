@@ -46,6 +46,11 @@ def wrapper(value: bytes, codec: str, **fields: object) -> dict[str, object]:
     return entry
 
 
+def damaged(codec: str, symbol: str, end: int) -> bytes:
+    """A set that is cut after it was compressed."""
+    return message_set(wrapper(compress(codec, message_set(*inner(9)))[:end], symbol, magic=1, offset=30))
+
+
 def inner(count: int, magic: int = 1) -> list[dict[str, object]]:
     return [message(b"inner %d" % n, offset=n, magic=magic, key="6b") for n in range(count)]
 
@@ -130,6 +135,9 @@ DAMAGE = {
     "size 3": WHOLE + (7).to_bytes(8, "big") + (3).to_bytes(4, "big") + bytes(range(20)),
     "magic 9": message_set(message(b"x")).replace(b"\0\0\xff\xff\xff\xff", b"\x09\0\xff\xff\xff\xff") + WHOLE,
     "damaged gzip": message_set(wrapper(b"\x1f\x8b no gzip", "GZIP", magic=1)) + WHOLE,
+    "cut gzip": WHOLE + damaged("gzip", "GZIP", -8) + damaged("gzip", "GZIP", -30) + LATER,
+    "cut gzip without a message": WHOLE + damaged("gzip", "GZIP", 60) + LATER,
+    "cut lz4": damaged("kafka-lz4", "LZ4", -2) + WHOLE,
     "cut inside": unpacked("gzip", 1) + unpacked("gzip", 0) + WHOLE,
     "undecodable inside": undecodable(2) + WHOLE,
     "nothing decodable inside": undecodable(0) + WHOLE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.errors import Limit, WireError, plural
-from wirekit.values import Record, plain_mapping, record_type, shown
+from wirekit.values import Check, Record, plain_mapping, record_type, shown
 from wirekit.wire.arguments import Expression, check_cases
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
@@ -15,6 +15,7 @@ from wirekit.wire.node import Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Limits, Reader, Scope, Writer, located
 
 NEED_SIZE = ("lz4-block",)
+_BUT = "decompressed, but"
 Opened = record_type("Opened", ("compressed", "content"))
 
 
@@ -113,7 +114,7 @@ class Compressed(Wrapping):
             gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "content", "$trailing")
             if damage is None:
-                note = f"decompressed, but {error}"
+                note = f"{_BUT} {error}"
                 stream.check("decompression", None, None, False, start, note, end=stream.position)
             content, extra = error.partial, {"keep": ["compressed"]}
         if damage is not None:
@@ -198,6 +199,11 @@ class Compressed(Wrapping):
 
     def default(self, context: Scope) -> Any:
         return self.inner.default(context)
+
+
+def is_damage(check: Check | None) -> bool:
+    """Whether a verdict is about compressed data itself, not about its content."""
+    return check is not None and check.kind == "decompression" and not check.note.startswith(_BUT)
 
 
 def _text(damage: WireError) -> str:

@@ -54,6 +54,7 @@ FIELDS = (
     *(f"@{name}" for name in ("offset", "length", "gap", "depth", "parent", "left", "wrapper")),
     *(name for name in SET_FIELDS if name not in ("message.crc", "message.key")),
     "message.crc.ok",
+    "message.value.ok",
 )
 """The fields that places, offsets, times and verdicts of messages depend on."""
 

@@ -36,7 +36,7 @@ from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
 from wirekit.values import Check, Gap, Record
-from wirekit.wire.compressed import Opened
+from wirekit.wire.compressed import Opened, is_damage
 from wirekit.wire.stream import SHARED
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
@@ -475,7 +475,7 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
             gaps[int(numbered[1])] += gap.length
     notes: dict[int, str] = {}
     for check in decoded.checks:
-        if check.kind == "decompression" and (numbered := _NUMBER.match(check.path)):
+        if is_damage(check) and (numbered := _NUMBER.match(check.path)):
             notes.setdefault(int(numbered[1]), check.note)
     damaged, end = [], decoded.offset
     for number, entry in enumerate(entries):
@@ -564,7 +564,7 @@ class _Reader:
                 continue
             offset = _int64(entry.offset + base) if is_absolute else None
             place = f"{prefix}[{index}].message"
-            damaged = f"{place}.value" in self.statuses
+            damaged = is_damage(self.statuses.get(f"{place}.value"))
             crc = status(entry, self.statuses.get(f"{place}.crc"))
             own = _described(entry, offset, wrapper, crc, damaged=damaged)
             inside = content(message.value)

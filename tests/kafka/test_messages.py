@@ -241,7 +241,7 @@ def wrapper(compressed: bytes, *, magic: int, codec: str, offset: int = 0) -> di
 
 
 class TestDamagedContent:
-    """Kafka's consumers decompress as they read, so they have the messages before damage."""
+    """The messages before damage are decoded, whatever follows them."""
 
     entries = inner(*range(20), magic=1)
 

@@ -33,7 +33,8 @@ class Compressed(Wrapping):
     The value is a record of ``compressed`` (the stored bytes) and ``content`` (the decoded value). Building writes the
     stored bytes if ``content`` is unchanged, and compresses ``content`` otherwise. If ``codecs`` lacks the codec, the
     value is the byte string. If the bytes do not decompress, the value is the byte string, with a bad
-    ``decompression`` check. If they are ``streamed``, the content is what decompresses before the damage, if it is any.
+    ``decompression`` check. If they are ``streamed`` and some data comes before the damage, that is the content; then
+    building writes the stored bytes, unless you delete ``compressed``.
 
     Args:
         inner: the byte string.
@@ -41,8 +42,7 @@ class Compressed(Wrapping):
         codecs: {value of codec: name in ``wirekit.compression``}.
         content: the layout inside.
         size: an expression for the size after decompression, if the format states it.
-        streamed: whether readers of the format take the content while they decompress it, so that they have what comes
-            before damage.
+        streamed: whether content before damage is decoded, because its records are of use without those after them.
     """
 
     def __init__(

@@ -163,7 +163,7 @@ def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
             around.add(record_of(around.level, parent), details, error["at_depth"])
     for around, inside in pairwise(errors):
         level = inside.level
-        gone = np.isin(around.level.state[level.parents], (ROW, REFUSED))
+        gone = np.isin(around.level.state[level.parents], (ROW, REFUSED))  # ROW: no record came before the damage
         if gone.any():
             level.state[gone[level.ranges_of_rows()]] = REFUSED
             inside.forget(gone)

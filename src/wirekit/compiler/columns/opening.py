@@ -1,8 +1,8 @@
 """Unpacks nested records of another layout, compressed or not: a row for each, with the fields of the outer record.
 
 A row without nested records stays as it is. So does a row whose nested records cannot be unpacked: it keeps the bytes,
-``<path>.ok`` is false, and the errors have the reason. Columns of nested records are named ``<path>.<field>``;
-``@index`` is the number of the record in the outer record.
+or has what comes before the damage if the data is ``streamed``; ``<path>.ok`` is false, and the errors have the reason.
+Columns of nested records are named ``<path>.<field>``; ``@index`` is the number of the record in the outer record.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ a text's encoding, or decompression; it is null where there was nothing to verif
 - ``@depth``: 0 for the buffer, 1 for data compressed in it, and so on; ``@wrapper``: the ``@offset`` of the outermost
   record that contains the row compressed, null at depth 0. Both exist only if records can be compressed.
 
-A record that contains other records is replaced by them. A record that cannot be unpacked stays, with
-its bytes. With ``wrappers=True`` all records stay, each before its content, and two more columns describe them:
-``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes after the last good record in it.
+A record that contains other records is replaced by them. A record that cannot be unpacked stays, with its bytes, unless
+its data is ``streamed`` and records come before the damage. With ``wrappers=True`` all records stay, each before its
+content, and two more columns describe them: ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the
+bytes after the last good record in it.
 
 The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
 begins; of good records in a length, the end of the length), ``wirekit.errors`` (the number of errors),
@@ -131,8 +132,9 @@ def scan(
     """Decodes many records as ``columns`` does, and returns the errors of those that do not decode.
 
     A record that does not decode ends the scan, unless its own length still gives the start of the next record. A
-    record whose compressed records cannot be unpacked is both a row and an error of the kind ``decompression``. A
-    record that exceeds a limit, itself or in its compressed data, is only an error.
+    record whose compressed records cannot be unpacked is both a row and an error of the kind ``decompression``; if
+    records come before the damage in ``streamed`` data, these are the rows. A record that exceeds a limit, itself or in
+    its compressed data, is only an error.
 
     Args:
         key, buffer, limits, fields, times, context: as for ``columns``, but times are integers by default.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from wirekit.pipeline import roads, serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.packet_rows import OTHER_PORT, Note, flow_of
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.roads import by_columns, unpacked_size
+from wirekit.pipeline.roads import by_columns, captures_by_columns, unpacked_size
 from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
@@ -175,6 +175,20 @@ def test_a_compressed_capture_is_read_by_columns_if_it_may_be_large(
     assert unpacked_size(find_inputs([CAPTURE])) == CAPTURE.stat().st_size
     packed.unlink()
     assert unpacked_size([file]) == file.size
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("payload", "count", "columns"), [(40, 6100, True), (40, 5900, False), (400, 5900, False)])
+def test_a_capture_of_many_small_packets_is_read_by_columns(
+    payload: int, count: int, columns: bool, pack: Callable[[bytes], bytes], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    pytest.importorskip("numba")
+    path, header = tmp_path / "some.pcap", pcap()
+    record = pcap(ethernet(ipv4(tcp(bytes(payload)))))[len(header) :]
+    path.write_bytes(pack(header + record * count))
+    monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
+    assert captures_by_columns(find_inputs([path])) == columns
 
 
 @pytest.mark.parametrize("size_of_others", [0, 1 << 12])

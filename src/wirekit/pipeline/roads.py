@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from wirekit.capture.files import content_size, is_packed
+from wirekit.capture.files import content_size, is_packed, open_capture
+from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
 from wirekit.storage import is_remote
 
@@ -15,8 +16,14 @@ LEAST_FOR_COLUMNS = 16 << 20
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
 
+PACKETS_COMPILED = 6000
+"""The number of packets that counts as ``LEAST_COMPILED`` bytes: the time of objects depends on both."""
+
 LEAST_AMONG_OTHERS = 256 << 10
 """The same for one of several captures whose total size suffices: they share the time to load the kernels."""
+
+SAMPLE = 64 << 10
+"""The bytes at the beginning of a capture from which the number of its packets is estimated."""
 
 
 def is_compressed(file: Input) -> bool:
@@ -28,17 +35,31 @@ def is_compressed(file: Input) -> bool:
 
 
 def unpacked_size(files: Iterable[Input]) -> int:
-    """The bytes of captures, of local compressed ones after decompression, as far as it matters for ``by_columns``."""
+    """The bytes of captures, as far as they matter for ``by_columns``.
+
+    Local compressed captures count with their bytes after decompression, those of many small packets with at least
+    ``LEAST_COMPILED`` bytes.
+    """
     return sum(map(_unpacked, files))
 
 
 def _unpacked(file: Input) -> int:
     if file.size >= LEAST_FOR_COLUMNS or is_remote(file.path):
         return file.size
+    size = file.size
     try:
-        return max(file.size, content_size(file.path, LEAST_FOR_COLUMNS))
-    except OSError:  # later readers report it
-        return file.size
+        size = max(size, content_size(file.path, LEAST_FOR_COLUMNS))
+        if LEAST_AMONG_OTHERS <= size < LEAST_COMPILED and _packets(file, size) >= PACKETS_COMPILED:
+            return LEAST_COMPILED
+    except (OSError, WireError):  # later readers report it
+        pass
+    return size
+
+
+def _packets(file: Input, size: int) -> int:
+    """About the number of packets in a capture of this size in bytes."""
+    with open_capture(file.path) as capture:
+        return sum(1 for _ in capture.packets(end=SAMPLE)) * size // SAMPLE
 
 
 def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:

@@ -300,6 +300,19 @@ class TestTunnels:
             assert skipped(data[:length], 1, len(data)).reason == "cut"
             assert isinstance(dissect(captured(data[:length])), Skipped)
 
+    @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+    @pytest.mark.parametrize("fields", [{}, {"total_length": 0, "$keep": ["total_length"]}], ids=["", "offloaded"])
+    def test_cut_inside_the_options(self, wrap: Callable[[bytes], bytes], fields: dict[str, Any]) -> None:
+        value = ipv4(tcp(offset={"data_offset": 15}, options="01" * 40), **fields)
+        data = wrap(packet("net.ethernet", ethernet(value)))
+        begin = len(data) - 45
+        for length in range(begin, len(data) - 5):
+            segment = segment_of(data[:length], 1, len(data))
+            assert (segment.payload, segment.length, segment.offset) == (b"", 5, 1000 + length)
+            assert segment.sequence == 1000
+            assert isinstance(dissect(captured(data[:length])), Skipped)
+        assert skipped(data[: begin - 1], 1, len(data)).reason == "cut"
+
     def test_offloaded_packets(self) -> None:
         value = ipv4(total_length=0, **{"$keep": ["total_length"]})
         data = TUNNELS["VXLAN"](packet("net.ethernet", ethernet(value)))

@@ -226,8 +226,11 @@ _WITHOUT = {
     "ICMP in IPv6": packet("net.ethernet", ethernet(ipv6("8000", next_header="ICMPV6"), type="IPV6")),
     "UDP in VXLAN": TUNNELS["VXLAN"](in_udp(53, "", b"query")),
 }
+_WITH_OPTIONS = packet("net.ethernet", ethernet(ipv4(tcp_value(offset={"data_offset": 8}, options="01" * 12))))
 _SNAPPED = {
     **_WITHOUT,
+    "options": _WITH_OPTIONS,
+    "options in VXLAN": TUNNELS["VXLAN"](_WITH_OPTIONS),
     "plain": _PLAIN,
     "trailer": _PLAIN + bytes(6),
     "IPv6": packet("net.ethernet", ethernet(ipv6(tcp_value(b"hello" * 9)), type="IPV6")),

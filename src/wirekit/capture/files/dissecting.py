@@ -18,6 +18,8 @@ from wirekit.errors import Damaged
 from wirekit.schemas.net import ip, link, tcp, tunnels
 from wirekit.values import Record, Symbol
 
+MOST_OPTIONS = 40
+"""The maximum size of TCP's options in bytes."""
 MOST_LAYERS = 13
 """Layouts of a packet that are read: a frame, and the UDP and VXLAN headers and the frames of four tunnels in it."""
 
@@ -91,12 +93,17 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     earlier: list[Skipped] = []  # the packets before this one with fragments of its datagram
     place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
-        decoded = decode(data, key, offset=offset)
+        decoded, whole = decode(data, key, offset=offset), packet
         if decoded.error is not None:
-            is_cut = len(packet.data) < packet.original_length
-            if is_cut or key in _PACKETS or key in _INSIDE:
-                reason, detail = "cut" if is_cut else "damaged", str(decoded.error)
-            break  # such as a datagram that is no tunnel
+            missing = packet.original_length - len(packet.data)
+            if missing > 0 or key in _PACKETS or key in _INSIDE:
+                reason, detail = "cut" if missing > 0 else "damaged", str(decoded.error)
+            if missing <= 0 or not _reaches_options(decoded.value):
+                break  # such as a datagram that is no tunnel
+            options = bytes(min(missing, MOST_OPTIONS))
+            decoded, whole = decode(data + options, key, offset=offset), packet._replace(data=packet.data + options)
+            if decoded.error is not None:
+                break
         layer = decoded.value
         layouts.append(layer)
         end = offset + decoded.consumed - len(layer.get("trailer", b""))
@@ -113,7 +120,9 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             if network is None:
                 reason, detail = "damaged", "TCP without IP"
                 break
-            segment = _segment(packet, file, decoded, network, layer, end)
+            segment = _segment(whole, file, decoded, network, layer, end)
+            if whole is not packet:
+                return segment._replace(payload=b"", offset=offset + len(data))
             return segment if place is None else segment._replace(offset=place)
         reason, following = _following(layer, key)
         fragment = layer.get("fragment")
@@ -138,6 +147,15 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     if fragments is not None:
         fragments.lost += earlier
     return _skipped(packet, reason, detail)
+
+
+def _reaches_options(layer: Any) -> bool:
+    """Whether a packet that was not decoded to its end has all fields of the TCP header before the options."""
+    while isinstance(layer, Record):
+        if isinstance(layer, _TCP):
+            return "urgent_pointer" in layer
+        layer = layer.get("payload")
+    return False
 
 
 def _segment(packet: Packet, file: int, decoded: Decoded, network: Record, layer: Record, end: int) -> Segment:

@@ -19,6 +19,7 @@ from wirekit.wire import (
     If,
     Length,
     Node,
+    Refused,
     String,
     Struct,
     Switch,
@@ -31,6 +32,7 @@ from wirekit.wire import (
     uint8,
     uint32,
     unexplained,
+    unnamed,
 )
 
 MAGIC = 0xCAFEBEBE
@@ -60,25 +62,38 @@ def header(version: Node) -> tuple[Any, ...]:
     )
 
 
-def frame(version: Node, payloads: dict[int, Node]) -> Struct:
+def frame(version: Node, payloads: dict[int, Node], *refused: Refused) -> Struct:
     """A whole frame.
 
     Args:
         version: the field of the header version.
         payloads: the payload of each command type; that of an unknown type is kept as a gap.
+        refused: the values that peers refuse.
     """
     return Struct(
         "length" / Length(int32, add=4, frame=True, minimum=SHORTEST) * "bytes of the frame, this field included",
         *header(version),
         "payload" / Switch(this.type, payloads, default=unexplained()),
         name="Frame",
+        refused=refused,
     )
+
+
+RESERVED = 34
+"""The number of FETCH_ACK_INDEX, which JoyQueue does not implement."""
+WITHOUT_CODEC = Refused(
+    "type",
+    unnamed(this.type, COMMANDS) | (this.type == RESERVED) | (this.type == -RESERVED),
+    "JoyQueue throws a CodecException for a command that it does not know, and closes the connection",
+    "DefaultDecoder.java:77-80, NettyDecoder.java:50-52",
+)
 
 
 def joyqueue_frame(string: String, record: Struct) -> Struct:
     """The frame that JoyQueue writes, with strings of one-byte length and messages of the given types."""
     by_header = commands.versioned(string, this.version)
-    return frame(int8, {**commands.implemented(string, record), **commands.by_version(string, by_header)})
+    payloads = {**commands.implemented(string, record), **commands.by_version(string, by_header)}
+    return frame(int8, payloads, WITHOUT_CODEC)
 
 
 JOYQUEUE_FRAME = joyqueue_frame(string1, MESSAGE)

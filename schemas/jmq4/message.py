@@ -51,6 +51,7 @@ from wirekit.wire import (
 )
 
 MESSAGE_MAGIC = 0x1234
+JOYQUEUE_SOURCE = 3
 SNAPPY = 3
 """The highest number of a compression."""
 
@@ -120,6 +121,14 @@ CLIENT_IP = IfThenElse(
 the text of an MQTT client."""
 
 
+IS_COMPRESSION = (this.system_code.compression > 0) & (
+    (this.system_code.compression != SNAPPY + 1) | (this.system_code.message_version != 0)
+)
+IS_BATCH = (
+    (this.system_code.batch == 1) & (this.system_code.reserved == 0) & (this.system_code.source == JOYQUEUE_SOURCE)
+)
+
+
 def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT_BYTES) -> Struct:
     """The record as JoyQueue writes it, with strings of one-byte length, body and client address of the given types."""
     return Struct(
@@ -138,6 +147,18 @@ def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT
                 (this.system_code.compression > SNAPPY) & (this.system_code.message_version != 0),
                 "JoyQueue throws an UnsupportedOperationException for 4 to 7, whether the body is compressed or not",
                 "Serializer.java:287-292, Message.java:521-529",
+            ),
+            Refused(
+                "body",
+                ~this.body & (this.system_code.compressed == 1) & IS_COMPRESSION,
+                "JoyQueue's consumers throw a NullPointerException for an empty body that is to be decompressed",
+                "BrokerMessageConverter.java:102-120, Compressors.java, decompress",
+            ),
+            Refused(
+                "flag",
+                ~this.body & (this.flag != 0) & IS_BATCH,
+                "JoyQueue's consumers throw an exception for an empty batch whose flag is not 0",
+                "BatchMessageSerializer.java:92-133",
             ),
         ),
     )
@@ -212,7 +233,7 @@ def opened_body(compressions: SymbolTable, batch: Node, of_source: Any) -> Compr
     )
 
 
-OPENED = opened_body(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == 3)
+OPENED = opened_body(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == JOYQUEUE_SOURCE)
 OPENED_MESSAGE = message(string1, OPENED, CLIENT_IP)
 DOCUMENTED_OPENED_MESSAGE = documented_message(opened_body(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 

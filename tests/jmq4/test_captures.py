@@ -13,7 +13,7 @@ from wirekit.conversation import Frame
 
 CAPTURES = Path(make_jmq4.__file__).parent
 NAMES = ["jmq4-consume.pcap", "jmq4-document.pcap", "jmq4-odd.pcap", "jmq4-produce.pcap", "jmq4-versions.pcap"]
-ODD = {"payload.topics[0].messages[0].body_crc", "payload.data"}
+ODD = {"payload.topics[0].messages[0].body_crc", "payload.data", "type"}
 
 
 def packets(name: str) -> list[Any]:

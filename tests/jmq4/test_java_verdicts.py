@@ -21,7 +21,6 @@ DIFFERENT = {
         "gap",
         "JoyQueue would read the bytes as its next frame; the length says that they are of this one",
     ),
-    "reserved_34": ("exception", "clean", "nobody knows the payload of FETCH_ACK_INDEX; this one has none"),
     "bad_utf8": ("value", "bad utf-8", "JoyQueue replaces what is not UTF-8; the bytes are kept, with a verdict"),
     "message_magic_ignored": ("value", "bad constant", "JoyQueue ignores the magic number"),
     "message_crc_ignored": ("value", "bad crc32", "JoyQueue ignores the checksum and computes a new one"),

@@ -18,11 +18,10 @@ from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.registry import Protocol
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
-from wirekit.schemas.jmq4.message import FRAMINGS, as_integer
+from wirekit.schemas.jmq4.message import FRAMINGS, JOYQUEUE_SOURCE, as_integer
 from wirekit.wire.stream import Allowance
 
 NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
-JOYQUEUE_SOURCE = 3
 MOST_APPS = 10_000
 """Apps, and topics of a command, that are remembered."""
 NAMES_OF_CLIENT = ("username", "password", "app", "token", "region", "namespace", "version", "ip")
@@ -171,7 +170,7 @@ def _application_messages(
     A produced message is not ``stored``: it has no offset yet, and no partition if the broker is to choose one.
     """
     codec, body = _decompressed(frame.protocol, message, allowance)
-    inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
+    inner = _batch(frame.protocol, message, body) if body is not None else None
     for index, item in enumerate([message] if inner is None else inner):
         content = item.body or b""
         value = content if inner is not None or body is None else body
@@ -219,14 +218,20 @@ def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[st
         return NAMES[codec], None
 
 
-def _batch(protocol: str, code: Any, body: bytes) -> Any:
-    """The messages of a batch, or None if it is no batch: bits 13 to 15 must be 0, and the source JoyQueue itself."""
+def _batch(protocol: str, message: Any, body: bytes) -> Any:
+    """The messages of a batch, or None if it is no batch: bits 13 to 15 must be 0, and the source JoyQueue itself.
+
+    JoyQueue reads as many messages as the flag says and ignores the rest of the body.
+    """
+    code = message.system_code
     if not code.batch or code.reserved or (protocol == "joyqueue" and code.source != JOYQUEUE_SOURCE):
         return None
     decoded = decode(body, f"{protocol}.batch")
-    if decoded.error is not None or decoded.consumed < len(body) or decoded.gaps:
-        return None
-    return decoded.value.messages
+    messages = decoded.value.get("messages") or []
+    is_whole = decoded.error is None and decoded.consumed == len(body) and not decoded.gaps
+    if protocol == "joyqueue" and 0 < message.flag <= len(messages) - (decoded.error is not None):
+        return messages[: message.flag]
+    return messages if is_whole else None
 
 
 def _key(business_id: Any) -> bytes | None:

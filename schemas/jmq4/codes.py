@@ -211,7 +211,7 @@ TRANSACTION_STATUS = SymbolTable("transaction_status", dict(enumerate(("UNKNOWN"
 TOPIC_TYPES = SymbolTable(
     "topic_type",
     {
-        -1: ("NONE", "no type (无类型)"),
+        -1: ("NONE", "no type (无类型); JoyQueue takes it for 0 in SUBSCRIBE_ACK"),
         0: ("TOPIC", "ordinary topic (普通主题)"),
         1: ("BROADCAST", "broadcast (广播)"),
         2: ("SEQUENTIAL", "sequential (顺序主题): Topic.Type; the clients' TopicType has none and takes it for 0"),

@@ -51,7 +51,7 @@ def subscribe_ack(string: String, *extra: Any) -> Struct:
         "topic" / string,
         "leader" / int32,
         "isrs" / Array(int32, int32) * "brokers in sync",
-        "learners" / Array(int32, int32),
+        "learners" / Array(int32, int32) * "JoyQueue ignores them",
         "term" / int32,
         "group" / int32,
         "partitions" / Array(int32, int16),

@@ -236,11 +236,9 @@ def test_a_connection_with_missing_bytes_is_followed(tmp_path: Path, monkeypatch
     use_windows(monkeypatch, 4000)
     lost = [place for place, each in enumerate(capture) if tcp(each).payload][100::40]
     path = write(tmp_path / "lost.pcap", [each for place, each in enumerate(capture) if place not in lost])
-    missing = 0
-    for number in range(1, 30):
+    for number, gaps in {1: 1, 2: 4, 3: 0, 12: 1, 24: 1, 25: 0, 28: 1, 30: 1}.items():
         lines = same_lines(frames, path, "--output", "table", "--follow", str(number))
-        missing += sum("✗ missing" in line for line in lines)
-    assert missing
+        assert sum("✗ missing" in line for line in lines) == gaps
 
 
 def test_a_frame_without_layout_names_the_undeclared_version(tmp_path: Path) -> None:

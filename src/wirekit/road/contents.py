@@ -270,7 +270,7 @@ class _Reader:
         headed = kind.headed or (question is not None and question.headed and not question.refusal)
         more = [path for path, _ in answers]
         more += [*([kind.silent[0]] if kind.silent else []), *([kind.most] if kind.most else [])]
-        more += paths_of_refusals(refusals)
+        more += paths_of_refusals(key)
         try:
             fields = plan.fields(key, more, context)
         except (Unfit, Misuse):  # the layout does not fit columns

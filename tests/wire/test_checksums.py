@@ -21,10 +21,12 @@ from wirekit.wire import (
     Array,
     Bytes,
     Checked,
+    Const,
     If,
     Length,
     Node,
     RecordsToEnd,
+    Repeat,
     Struct,
     int32,
     int64,
@@ -223,6 +225,41 @@ def test_a_function_that_fails_for_some_bytes_is_named(
                 wirekit.encode(key, [{"n": 5}], engine=engine)
         with pytest.raises(Misuse, match=f"the function of fails for 5 {why}"):
             wirekit.columns(key, b"\0\1\0\5")
+
+
+def _summed(*covered: Any) -> Struct:
+    names = [field.name for field in covered]
+    return Struct("sum" / Checked(uint8, "parity of a test", (names[0], names[-1])), *covered)
+
+
+def _sized(node: Node) -> Struct:
+    return Struct("size" / Length(uint8), "inner" / node)
+
+
+ONE = Const(uint8, 1)
+ITEM = Struct("n" / uint8, "one" / ONE)
+ITEMS = b"\3\1\4\0"  # the second item is wrong
+
+
+@pytest.mark.parametrize(
+    ("layout", "data", "status"),
+    [
+        (_sized(_summed("items" / RecordsToEnd(ITEM))), b"\5\6" + ITEMS, "ok"),
+        (_sized(_summed("items" / RecordsToEnd(ITEM))), b"\5\7" + ITEMS, "bad"),
+        (_sized(_summed("one" / ONE, "items" / RecordsToEnd(ITEM))), b"\6\6\0" + ITEMS, "ok"),
+        (_summed("size" / Length(uint8), "items" / Repeat(2, ITEM)), b"\2\4" + ITEMS, "ok"),
+        (_summed("size" / Length(uint8), "items" / Repeat(2, ITEM)), b"\2\5" + ITEMS, None),  # cut
+        (_summed("items" / RecordsToEnd(ITEM)), b"\6" + ITEMS, None),  # maybe cut
+        (_sized(_summed("items" / Repeat(2, ITEM))), b"\5\6" + ITEMS, None),  # bytes may follow
+    ],
+)
+def test_a_checksum_is_verified_despite_an_error_if_it_is_certain_where_its_bytes_end(
+    layout: Struct, data: bytes, status: str | None
+) -> None:
+    with own(layout) as key:
+        decoded = agree(key, data, {})
+        assert decoded.error is not None
+        assert [check.status for check in decoded.checks] == ([status] if status else [])
 
 
 @pytest.mark.parametrize(

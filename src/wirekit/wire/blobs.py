@@ -81,6 +81,10 @@ class Bytes(Node):
         return self.part
 
     @property
+    def takes_all(self) -> bool:
+        return self.length is None
+
+    @property
     def prefix(self) -> Integer | None:
         """The length prefix, if there is one."""
         return self.length if isinstance(self.length, Integer) else None

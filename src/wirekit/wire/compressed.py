@@ -67,6 +67,10 @@ class Compressed(Wrapping):
     def opaque(self) -> bool:
         return True
 
+    @property
+    def takes_all(self) -> bool:
+        return self.inner.takes_all
+
     def parts(self) -> list[tuple[str, Node]]:
         return [("inner", self.inner), ("content", self.content)]
 

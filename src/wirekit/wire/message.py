@@ -74,6 +74,10 @@ class Protobuf(Node):
         message.selector = self.selector or message.selector
         return message
 
+    @property
+    def takes_all(self) -> bool:
+        return True
+
     @cached_property
     def _reader(self) -> Callable[[Message, Reader], Record]:
         from wirekit.wire.protobuf import parse_message

@@ -54,6 +54,11 @@ class Node(construct.Construct):
         """Whether the bytes are transformed (compressed, encrypted), so their number is not the size of the content."""
         return False
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether every value takes all bytes up to the limit."""
+        return False
+
     def settled(self, context: Scope) -> Node:
         """The node with the layout of the value, without the nodes around it that only select it."""
         return self

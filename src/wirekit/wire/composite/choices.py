@@ -108,6 +108,10 @@ class Switch(Node):
         except TypeError:  # a list, say, that is to be built
             return self.otherwise
 
+    @property
+    def takes_all(self) -> bool:
+        return all(node.takes_all for _, node in self.parts())
+
     def settled(self, context: Scope) -> Node:
         node = self._chosen(context)
         return self if node is None else node.settled(context)
@@ -185,6 +189,10 @@ class OrBytes(Wrapping):
     The value of the layout must not be a string. Bytes that do not fit are a gap with a bad ``layout`` check,
     whose note names the error. An exceeded limit (``Limit``) is still an error.
     """
+
+    @property
+    def takes_all(self) -> bool:
+        return True
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         session = stream.session

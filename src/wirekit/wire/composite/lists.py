@@ -189,6 +189,10 @@ class RecordsToEnd(_Elements):
         self.until = until
         self.except_first = except_first
 
+    @property
+    def takes_all(self) -> bool:
+        return self.short_tail != "stop" and not self.until
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         items: list[Any] = []
         session = stream.session

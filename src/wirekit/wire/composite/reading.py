@@ -43,9 +43,12 @@ class Reading:
         pending: lengths before their covered members, with their numbers, by the index of the first covered member.
         bounds: the active lengths, innermost last.
         complete: the last member that a length covered which was not beyond the limit; -1 if none did.
+        limit: the limit of the struct; -1 if no length shows that all bytes before it are there.
     """
 
-    __slots__ = ("bounds", "complete", "ends", "extra", "pending", "record", "scope", "starts", "stream", "struct")
+    __slots__ = (
+        "bounds", "complete", "ends", "extra", "limit", "pending", "record", "scope", "starts", "stream", "struct",
+    )  # fmt: skip
 
     def __init__(self, struct: Struct, stream: Reader, context: Scope) -> None:
         self.struct = struct
@@ -59,6 +62,7 @@ class Reading:
         self.pending: dict[int, list[tuple[int, int]]] = {}
         self.bounds: list[_Bound] = []
         self.complete = -1
+        self.limit = stream.limit if stream.bounded and stream.cut < 0 else -1
 
     def verify(self) -> None:
         """Verifies lengths and checksums that need all members."""
@@ -70,7 +74,7 @@ class Reading:
             elif length.zero_is_rest and number == 0 and self.ends[last] - self.starts[first] + length.add:
                 self._keep(name)
         for index, checked, first, last in self.struct.checked:
-            self._verify(index, checked, first, last)
+            self._verify(index, checked, self.starts[first], self.ends[last], self._end(last))
         self._verify_derived()
         for refused in self.struct.refused:
             if evaluate(refused.when, self.scope):
@@ -84,9 +88,30 @@ class Reading:
         if reached < len(self.struct.members) and error.partial is not None:
             setattr(self.record, self.struct.members[reached][0], error.partial)
         error.partial = self.record
+        if self.struct.checked and 0 < reached < len(self.struct.members) and not isinstance(error, Limit):
+            self._verify_damaged(reached, depth)
         if self.bounds:
             self.stream.limit, self.stream.cut = self.bounds[0].outer, self.bounds[0].before
             self._blame(error, depth)
+
+    def _verify_damaged(self, reached: int, depth: int) -> None:
+        """Verifies the checksums over a member with an error, if it is certain where the covered bytes end."""
+        names = self.stream.session.path
+        inside = names[depth:]
+        del names[depth:]
+        for index, checked, first, last in self.struct.checked:
+            end = self._end_despite_error(last) if index < reached and first <= reached <= last else -1
+            if end >= 0:
+                self._verify(index, checked, [*self.starts, self.ends[-1]][first], end, None)
+        names += inside
+
+    def _end_despite_error(self, last: int) -> int:
+        """The end of a member that is not read: that of a length, or the limit that it extends to; -1 if unknown."""
+        bound = next((bound for bound in reversed(self.bounds) if bound.last >= last), None)
+        if bound is not None and bound.last == last:
+            return -1 if bound.cut else bound.end
+        is_last = bound is None and last == len(self.struct.members) - 1
+        return self.limit if is_last and self.struct.takes_all else -1
 
     def length(self, index: int, number: int) -> None:
         """Opens a length, or verifies it if the covered members precede it."""
@@ -182,9 +207,9 @@ class Reading:
         """The end of a member; None if a length shows that no byte before it is missing."""
         return None if last <= self.complete else self.ends[last]
 
-    def _verify(self, index: int, checked: Checked, first: int, last: int) -> None:
-        stream, start, end = self.stream, self.starts[first], self.ends[last]
-        name = self.struct.members[index][0]
+    def _verify(self, index: int, checked: Checked, start: int, end: int, needed: int | None) -> None:
+        """Verifies a checksum of the bytes from ``start`` to ``end``; for ``needed``, see ``Reader.check``."""
+        stream, name = self.stream, self.struct.members[index][0]
         stored = getattr(self.record, name)
         after = self.ends[index]
         if stored is None:
@@ -200,7 +225,7 @@ class Reading:
             data = bytearray(data)
             data[position - start : after - start] = bytes(after - position)
         computed = checked.compute(data)
-        self._check(name, checked.algorithm, stored, computed, stored == computed, position, end=self._end(last))
+        self._check(name, checked.algorithm, stored, computed, stored == computed, position, end=needed)
         if stored != computed:
             self._keep(name)
 

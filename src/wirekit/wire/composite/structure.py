@@ -155,6 +155,12 @@ class Struct(Node):
         late = any(not length.bounds or length.zero_is_rest for length, _, _ in self.lengths.values())
         return bool(late or self.checked or self.refused or self.derived_fields)
 
+    @property
+    def takes_all(self) -> bool:
+        last = len(self.members) - 1
+        bounded = any(length.bounds and end == last for length, _, end in self.lengths.values())
+        return bool(self.members) and not bounded and self.members[-1][1].takes_all
+
     @cached_property
     def sized_by(self) -> dict[int, int]:
         """The lengths that tell the size of the whole structure, and the size of the fields that each does not cover.

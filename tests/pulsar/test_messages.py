@@ -131,6 +131,11 @@ def test_a_first_chunk_begins_the_message_anew() -> None:
     assert not heard(chunks[0], chunks[2], chunks[1], chunks[2])
 
 
+def test_a_chunk_that_is_sent_again_is_ignored() -> None:
+    chunks = pieces_of(["one ", "two ", "three"])
+    assert [each.value for each in heard(*chunks[:2], chunks[1], *chunks[1:])] == [b"one two three"]
+
+
 def test_chunks_that_several_consumers_of_a_connection_get_in_turn() -> None:
     conversation = Conversation("pulsar")
     for each_command in [*connect(), *consumer(1, 20), *consumer(2, 21)]:

@@ -282,8 +282,14 @@ class PulsarDialogue(Dialogue):
         yield from _entry_messages(frame, topic, content, entry, payload)
 
     def _whole(self, owner: tuple[str, int], metadata: Any, chunk: _Payload) -> _Payload | None:
-        """The complete message with its last chunk, otherwise None; a first chunk begins it anew."""
+        """The complete message with its last chunk, otherwise None.
+
+        A first chunk begins the message anew. A later chunk that is there already is ignored: a producer that connects
+        again sends chunks again (``ConsumerImpl.java`` since 2.11).
+        """
         key = (*owner, metadata.uuid or "")
+        if 0 < (metadata.chunk_id or 0) < len(self._chunks.get(key, ())):
+            return None
         pieces = self._chunks.pop(key, [])
         if metadata.chunk_id != len(pieces):
             self._drop(key, pieces)

@@ -6,8 +6,6 @@ are left to the dialogue.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from wirekit.compiler.columns.ranges import CLEAN, scan_lists
 from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
 from wirekit.errors import WireError
-from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
+from wirekit.protocols.pulsar.dialogue import SIZE_BYTES, decoded_key
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS, SINGLE_METADATA
@@ -255,15 +253,8 @@ def _keys(single: dict[str, pa.Array]) -> pa.Array:
     if not encoded.any():
         return keys
     coded = keys.dictionary_encode()
-    decoded = pa.array([_decoded(key) for key in coded.dictionary.to_pylist()], pa.binary())
+    decoded = pa.array([decoded_key(key) for key in coded.dictionary.to_pylist()], pa.binary())
     return pc.if_else(pa.array(encoded), decoded.take(coded.indices), keys)
-
-
-def _decoded(key: bytes) -> bytes:
-    try:
-        return base64.b64decode(key, validate=True)
-    except (binascii.Error, ValueError):
-        return key
 
 
 def _properties(names: pa.Array, values: pa.Array) -> pa.Array:

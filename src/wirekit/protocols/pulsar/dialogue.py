@@ -450,9 +450,18 @@ def _offset(position: Any, index: int) -> str | None:
 def _key(metadata: Any) -> bytes | None:
     if metadata.partition_key is None or metadata.null_partition_key:
         return None
-    if metadata.partition_key_b64_encoded:
-        try:
-            return base64.b64decode(metadata.partition_key, validate=True)
-        except (binascii.Error, ValueError):
-            pass
-    return str(metadata.partition_key).encode(errors="surrogateescape")
+    key = str(metadata.partition_key).encode(errors="surrogateescape")
+    return decoded_key(key) if metadata.partition_key_b64_encoded else key
+
+
+def decoded_key(text: bytes) -> bytes:
+    """The bytes of a key in base64, whose padding may be left out, as in Java; other text as it is.
+
+    >>> [decoded_key(text) for text in (b"YQ==", b"YQ", b"YQ=", b"a key")]
+    [b'a', b'a', b'YQ=', b'a key']
+    """
+    padding = b"" if text.endswith(b"=") else b"=" * (-len(text) % 4)
+    try:
+        return base64.b64decode(text + padding, validate=True)
+    except binascii.Error:
+        return text

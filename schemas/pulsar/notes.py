@@ -23,6 +23,10 @@ FRAME = (
 COMMAND = (
     Note("the number of a type is that of its sub-message's field", "PulsarApi.proto, BaseCommand"),
     Note("uint64 fields hold Java longs: 2^64-1 is -1, as in the request_id of a broker's CLOSE_PRODUCER", "observed"),
+    Note(
+        "a bool other than 0 and 1 is true for protobuf and for Java since Pulsar 5, and false for Java before",
+        "LightProto; apache/pulsar 2.8.4, 3.0.7 and 5.0.1, observed",
+    ),
     Note("in ack_set, a set bit marks a message that is not acknowledged", "PIP-54; observed"),
 )
 ENTRY = (
@@ -55,6 +59,15 @@ ENTRY = (
         "an entry is compressed, then cut into chunks, then each is encrypted; the checksum covers the cipher text",
         "client-cpp ProducerImpl.cc",
     ),
+    Note(
+        "Java clients verify no checksum after broker entry metadata, so they deliver an entry with a wrong one",
+        "ConsumerImpl.java; apache/pulsar 3.0.7, 4.1.1 and 5.0.1, observed",
+    ),
+    Note(
+        "a first chunk begins its message anew; Java clients ignore a later chunk that they have, since 2.11, and give "
+        "up the message after any other chunk out of order",
+        "ConsumerImpl.java; apache/pulsar 3.0.7 and 4.1.1, observed",
+    ),
     Note("brokers write markers (marker_type); no application sees them", "apache/pulsar Markers.java"),
 )
 BATCH = (
@@ -62,5 +75,9 @@ BATCH = (
     Note(
         "or it is removed, compacted_batch_indexes lists the remaining ones, and num_messages_in_batch is unchanged",
         "PIP-429",
+    ),
+    Note(
+        "Java clients deliver the messages before a damaged one, and no message after num_messages_in_batch",
+        "Commands.java; apache/pulsar 4.1.1, observed",
     ),
 )

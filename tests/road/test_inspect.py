@@ -18,11 +18,15 @@ from click.testing import CliRunner
 
 pytest.importorskip("numba")
 
+import wirekit
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.cli.test_selection_roads import OVER_FRAMES, SELECTIONS
 from tests.conftest import FIXTURES
+from tests.road.kafka_connections import list_groups
 from tests.road.law import CAPTURES, EXHAUSTIVE
+from tests.road.test_long_names import produced
+from tests.road.test_pairing import capture
 from wirekit.cli import group, inspect, overview_columns
 from wirekit.pipeline import roads
 from wirekit.road import tables
@@ -256,3 +260,31 @@ def test_a_call_whose_topics_come_in_two_batches_counts_once() -> None:
     for calls in (["1", "2", "2"], ["8", "9"], ["2", "2", "3"]):
         counts.call_topics(pa.table({"call_id": calls, "topic": ["t"] * len(calls)}))
     assert overview.to_json()["topics"][0]["calls"] == 5
+
+
+def test_empty_names_are_names(tmp_path: Path) -> None:
+    """As the tables have them; only a topic that is not in the capture is unknown."""
+    offsets = {"group_id": "", "topics": [{"topic": "", "partitions": [{"partition": 0}]}]}
+    request = {"correlation_id": 2, "client_id": "c", "body": offsets}
+    (_, produce), *_ = produced(0, 3)
+    pieces = ((0, produce), (0, wirekit.encode("kafka.offset_fetch.request.v0", request)))
+    path = capture(tmp_path / "empty.pcap", *pieces)
+    assert_same(path, "--output", "json")
+    (about,) = json.loads(inspected(path, "--output", "json", road="objects")[1]).values()
+    assert about["topics"] == [{"topic": "", "calls": 2, "produced": 3, "delivered": 0, "bytes": 0}]
+    assert about["groups"] == [{"group_id": "", "calls": 1, "clients": ["c"]}]
+    text = inspected(path, "--output", "text", road="objects")[1]
+    assert "  topics         '': 3 produced (0 B), 2 calls\n" in text
+    assert "  groups         '': 1 call by c\n" in text
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_the_order_of_equally_slow_calls_does_not_depend_on_the_name_of_the_file(road: str, tmp_path: Path) -> None:
+    copy, ports = tmp_path / "one.pcap", range(4000, 4008)
+    connections = [packets(capture(copy, *list_groups(1), client=port, port=9092)) for port in ports]
+    slowest = []
+    for name in "abcd":
+        path = write(tmp_path / f"{name}.pcap", [each for packets in connections for each in packets])
+        (about,) = json.loads(inspected(path, "--output", "json", road=road)[1]).values()
+        slowest.append([each["connection"] for each in about["slowest"]])
+    assert slowest == [[f"10.0.0.1:{port}>10.0.0.2:9092#0" for port in range(4007, 4002, -1)]] * 4

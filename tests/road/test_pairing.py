@@ -74,10 +74,10 @@ def note(kind: int, number: int, text: str) -> bytes:
     return wirekit.encode("notes.note", {"kind": kind, "number": number, "text": text})
 
 
-def capture(path: Path, *pieces: tuple[int, bytes], port: int = 7000) -> Path:
+def capture(path: Path, *pieces: tuple[int, bytes], port: int = 7000, client: int = 40000) -> Path:
     """A capture of one connection with a handshake: (side, bytes) of each packet, side 0 the client's."""
     numbers = [99, 499]
-    ends = ((b"\x0a\0\0\1", 40000), (b"\x0a\0\0\2", port))
+    ends = ((b"\x0a\0\0\1", client), (b"\x0a\0\0\2", port))
     packets = []
     for at, (side, flags, payload) in enumerate(
         [(0, 2, b""), (1, 18, b""), *((side, 24, data) for side, data in pieces)]

@@ -16,7 +16,7 @@ from wirekit.capture.links import connection_name
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import plural
-from wirekit.pipeline.ids import connection_id, frame_id
+from wirekit.pipeline.ids import ID_BYTES, connection_id, frame_id
 from wirekit.pipeline.summary import Fact, size_text
 from wirekit.rules import Violation
 
@@ -29,10 +29,15 @@ MOST_SHOWN = 12
 PERCENTILES = (50, 95, 99)
 MOST_ORDINALS = 1 << 20
 """The maximum number of connections between the same addresses among which that of a slow call is searched."""
+SIDE = 2 * ID_BYTES + 1
+"""The place of the side in the id of a frame."""
+ENDS = ("client_address", "client_port", "server_address", "server_port")
 COUNTED = ("answered", "unanswered", "one_way", "event")
 """Outcomes of rows that count as calls; the others are responses whose request is not known."""
 UNNAMED = "(unknown)"
 """The topic of messages whose topic is not in the capture."""
+EMPTY = "''"
+"""A name without characters, in the report for readers."""
 
 _Counts = TypeVar("_Counts")
 Key = tuple[str, str, int | None]
@@ -93,7 +98,7 @@ class Overview:
         self._topics: dict[str, _Topic] = {}
         self._groups: dict[str, _Group] = {}
         self._calls: dict[Key, _Calls] = {}
-        self._slowest: list[tuple[int, int, str, dict[str, Any]]] = []
+        self._slowest: list[tuple[int, int, tuple[Any, ...], dict[str, Any]]] = []
         self._violations: Counter[tuple[str, str, str]] = Counter()
 
     def calls(self, key: Key, number: int, errors: Mapping[str, int], latencies: Iterable[int]) -> None:
@@ -135,7 +140,9 @@ class Overview:
 
     def slow(self, row: Mapping[str, Any], time_us: int) -> None:
         """Takes an answered call: its row of ``calls``, and the time of its request."""
-        entry = (row["latency_us"], -time_us, row["call_id"], dict(row) | {"frame": None})
+        call_id = row["call_id"]
+        place = (*(row[name] for name in ENDS), call_id[SIDE:], call_id)  # the whole id depends on the name of the file
+        entry = (row["latency_us"], -time_us, place, dict(row) | {"frame": None})
         push = heapq.heappush if len(self._slowest) < MOST_SLOW else heapq.heappushpop
         push(self._slowest, entry)
 
@@ -153,8 +160,8 @@ class Overview:
             call_id = frame_id(
                 connection_id(self.file, link.client, link.server, link.ordinal), request.side, request.offset
             )
-            for *_, other, row in self._slowest:
-                if other == call_id and row["frame"] is None:
+            for *_, row in self._slowest:
+                if row["call_id"] == call_id and row["frame"] is None:
                     row["frame"] = each.frame
 
     def violations(self, protocol: str, violations: Iterable[Violation]) -> None:
@@ -286,21 +293,22 @@ def _client_text(each: Mapping[str, Any]) -> str:
 def _topic_text(each: Mapping[str, Any]) -> str:
     counts = [f"{each[name]:,} {name}" for name in ("produced", "delivered") if each[name]]
     messages = f"{' and '.join(counts)} ({size_text(each['bytes'])}), " if counts else ""
-    return f"{each['topic']}: {messages}{plural(each['calls'], 'call')}"
+    return f"{each['topic'] or EMPTY}: {messages}{plural(each['calls'], 'call')}"
 
 
 def _group_text(each: Mapping[str, Any]) -> str:
     clients = each["clients"]
     more = f" and {len(clients) - 3} more" if len(clients) > 3 else ""
     by = f" by {', '.join(clients[:3])}{more}" if clients else ""
-    return f"{each['group_id']}: {plural(each['calls'], 'call')}{by}"
+    return f"{each['group_id'] or EMPTY}: {plural(each['calls'], 'call')}{by}"
 
 
 def _slow_text(each: Mapping[str, Any]) -> str:
     version = "" if each["version"] is None else f" v{each['version']}"
     place = each["connection"] if each["frame"] is None else f"frame {each['frame']}"
     several = f"{each['topics']} topics" if each["topics"] else ""
-    call = f"{each['api']}{version} {each['topic'] or several}".rstrip()
+    topic = several if each["topic"] is None else each["topic"] or EMPTY
+    call = f"{each['api']}{version} {topic}".rstrip()
     client = f", client {each['client']}" if each["client"] else ""
     return f"{each['latency_ms']:,.3f} ms: {place}, {call}{client}"
 

@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.filters_columns import Selected
-from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
+from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNNAMED, Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Writer
-from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.summary import Summary
@@ -29,12 +28,9 @@ from wirekit.tables.columns import FROM_INPUTS
 
 TABLES = ("calls", "call_topics", "messages", "connections")
 SLOW = (
-    "call_id", "protocol", "api", "version", "latency_us", "client_address", "client_port", "server_address",
-    "server_port", "topic", "topics", "client", "request_time",
+    "call_id", "protocol", "api", "version", "latency_us", *ENDS, "topic", "topics", "client", "request_time",
 )  # fmt: skip
 NUMBER: tuple[Any, str] = ([], "count_all")
-SIDE = 2 * ID_BYTES + 1
-"""The place of the side in the id of a frame."""
 
 
 def count_tables(
@@ -194,13 +190,15 @@ class _Counts:
         of_client, client = rows.append_column("asks", asks), ["client_address", "client"]
         for host, name, requests, ids in _groups(of_client, client, ("asks", "sum"), ("connection_id", "distinct")):
             overview.client(host, name or "", requests, ids.as_py())
-        grouped = rows.filter(pc.not_equal(rows["group_id"], ""))
+        grouped = rows.filter(pc.is_valid(rows["group_id"]))
         for group_id, number, names in _groups(grouped, ["group_id"], NUMBER, ("client", "distinct")):
             overview.group(group_id, number, filter(None, names.as_py()))
         answered = rows.filter(pc.is_valid(rows["latency_us"]))
         if not answered.num_rows:  # pyarrow before 26 cannot select from none
             return
-        order = [("latency_us", "descending"), ("request_time", "ascending"), ("call_id", "descending")]
+        answered = answered.append_column("place", pc.utf8_slice_codeunits(answered["call_id"], SIDE))
+        order = [("latency_us", "descending"), ("request_time", "ascending")]
+        order += [(name, "descending") for name in (*ENDS, "place", "call_id")]
         slowest = answered.take(pc.select_k_unstable(answered, MOST_SLOW, order)).select(SLOW)
         times = slowest["request_time"].cast(pa.int64()).to_pylist()
         for row, time_us in zip(slowest.drop_columns("request_time").to_pylist(), times, strict=True):
@@ -228,7 +226,7 @@ class _Counts:
         )
         for topic, produced, number, size in _groups(counted, ["topic", "produced"], NUMBER, ("size", "sum")):
             way = "produced" if produced else "delivered"
-            self._overview.topic(topic or UNNAMED, size=size, **{way: number})
+            self._overview.topic(UNNAMED if topic is None else topic, size=size, **{way: number})
 
     def connections(self, rows: pa.Table) -> None:
         """Counts the software of clients."""

@@ -95,16 +95,17 @@ class CallRows:
         ends = address_columns(link.client, link.server)
         asks = row["outcome"] != "event" and row["call_id"].split("-")[1] == "c"
         overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))
-        if row.get("group_id"):
-            overview.group(_text(row["group_id"]) or "", 1, [client] if client else [])
+        if (group_id := _text(row.get("group_id"))) is not None:
+            overview.group(group_id, 1, [client] if client else [])
         if latency is not None and overview.is_slow(latency):
             shown = {name: _text(row.get(name)) for name in ("api", "topic", "client")}
             overview.slow(row | ends | shown, in_years(row["request_time"]) or 0)
 
     def _message(self, row: Row) -> None:
         produced = row["direction"] == "produced"
+        topic = _text(row["topic"])
         self._overview.topic(
-            _text(row["topic"]) or UNNAMED,
+            UNNAMED if topic is None else topic,
             produced=produced,
             delivered=not produced,
             size=len(row["key"] or b"") + len(row["value"] or b""),

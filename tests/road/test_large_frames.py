@@ -144,6 +144,16 @@ def test_a_connection_through_a_proxy(start: tuple[tuple[int, bytes], ...], size
     assert follow(path) == len(frames)
 
 
+@pytest.mark.parametrize("number", range(len(SOCKS5)))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lost_packet_of_a_proxy(kind: str, number: int, tmp_path: Path) -> None:
+    """The bytes of the proxy on the other side are no frame either."""
+    frames = turns(kind, 40)
+    remaining = list(packets(capture(tmp_path / "proxy.pcap", *SOCKS5, *pieces(frames))))
+    del remaining[HANDSHAKE + number]
+    assert follow(write(tmp_path / "lost.pcap", remaining)) == len(frames)
+
+
 def test_other_bytes_do_not_begin_a_frame() -> None:
     late = [recognise_piece(side, bytes(size)) for side in ("client", "server") for size in (0, 11, 64, SEGMENT)]
     assert late == [None] * len(late)

@@ -55,7 +55,7 @@ class Follower:
         self._conversation: Conversation | None = None
         self._hopeless = ""
         if link.protocol and (begun or link.known_start):
-            self._begin(link.protocol)
+            self._begin(link.protocol, started=link.known_start)
 
     def state(self) -> dict[str, Any]:
         """The state for ``from_state``, in values that ``wirekit.plain`` can store."""
@@ -200,7 +200,7 @@ class Follower:
             return self._recognise(last=False)
         late = recognise_piece(event.direction, event.data)
         if late is not None and not late.swapped:
-            self._begin(late.protocol)
+            self._begin(late.protocol, started=self.link.known_start)
             self._reach()
         return self._feed(event)
 
@@ -220,23 +220,24 @@ class Follower:
 
     def _gap(self, event: tcp.Gap) -> list[Item]:
         if self._conversation is None and not self._hopeless:
-            recognised = self._recognised_before(event.direction)
+            begun, piece = self._recognised_before(event.direction)
             self._await(event)
+            recognised = begun or piece
             if recognised is None:
                 return []
-            self._settle(recognised)
+            self._settle(recognised, started=begun is not None)
             return self._waited()
         return self._feed(event)
 
-    def _recognised_before(self, side: str) -> Recognised | None:
-        """The protocol by the bytes of a side before a gap: those from the start, or the last piece."""
+    def _recognised_before(self, side: str) -> tuple[Recognised | None, Recognised | None]:
+        """The protocol by the bytes of a side before a gap: by those from the start, and else by the last piece."""
         first = self.link.known_start and side not in self._broken
         begun = recognise_begun(*map(self._unbroken, SAME_SIDES)) if first else None
         last = self._waiting[-1] if self._waiting else None
         if begun is not None or not isinstance(last, tcp.Data) or last.direction != side:
-            return begun
+            return begun, None
         piece = recognise_piece(side, last.data)
-        return piece if piece is not None and self.link.protocol in ("", piece.protocol) else None
+        return None, piece if piece is not None and self.link.protocol in ("", piece.protocol) else None
 
     def _await(self, event: tcp.Data | tcp.Gap) -> None:
         if self._waiting is _NONE_WAITS:
@@ -267,20 +268,21 @@ class Follower:
         if recognised is None or not (recognised.protocol or from_start):
             inside = recognise_joined(*heads, settled=over, names=(self.link.protocol,) if self.link.protocol else ())
             recognised = inside if recognised is None or not inside.swapped else recognised
+            known_start = known_start and recognised is not inside
         if recognised.protocol:
-            self._settle(recognised)
+            self._settle(recognised, started=known_start)
         elif over and self.link.protocol:
-            self._begin(self.link.protocol)
+            self._begin(self.link.protocol, started=known_start)
         elif (recognised.certain and from_start) or over:
             self._hopeless = recognised.reason + self._hint(recognised)
         else:
             return False
         return True
 
-    def _settle(self, recognised: Recognised) -> None:
+    def _settle(self, recognised: Recognised, *, started: bool) -> None:
         if recognised.swapped:
             self._swap()
-        self._begin(recognised.protocol)
+        self._begin(recognised.protocol, started=started)
 
     def _recognised_from_start(self, heads: tuple[bytes, bytes], over: bool) -> Recognised:
         """The protocol of a connection with a handshake by its first frames; ``over``: an incomplete one suffices."""
@@ -334,9 +336,9 @@ class Follower:
             link.count(other[side], kind, size)
         self._sides = other
 
-    def _begin(self, protocol: str) -> None:
+    def _begin(self, protocol: str, *, started: bool) -> None:
         self.link.protocol = protocol
-        self._conversation = Conversation(protocol, started=self.link.known_start, in_time=True)
+        self._conversation = Conversation(protocol, started=started, in_time=True)
         self.link.dialogue = self._conversation.dialogue
 
     def _feed(self, event: tcp.Data | tcp.Gap) -> list[Item]:

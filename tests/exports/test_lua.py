@@ -49,6 +49,7 @@ from wirekit.wire import (
     int64,
     len_,
     this,
+    uint8,
     uint16,
     uint64,
     zigzag64,
@@ -263,6 +264,10 @@ OWN: dict[str, tuple[Node, str]] = {
         "ff05 01",
     ),
     "a length that readers ignore": (Struct("size" / Length(int8, bounds=False), "text" / String(int8)), "7f 0161"),
+    "two lengths that end in different places": (
+        Struct("m" / Length(uint8, "a"), "n" / Length(uint8), "a" / uint8, "b" / uint8),
+        "01 05 07 08 aabbcc",
+    ),
     "bytes that could stand in place of a number": (Struct("number" / OrBytes(int16), "end" / int8), "0001 02"),
 }
 

@@ -16,9 +16,10 @@ from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, L
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes
-from wirekit.registry import Protocol, registry
+from wirekit.registry import Protocol, Schema, registry
 from wirekit.values import SymbolTable
 from wirekit.varints import SLEB, VLQ, ZIGZAG, FirstByteForm
+from wirekit.wire.composite import Struct
 from wirekit.wire.protobuf import Message
 
 CHECKSUMS = ("crc32", "crc32c")
@@ -392,17 +393,17 @@ class _Writer:
     def layout_alone(self) -> list[str]:
         schema = registry[self.key]
         node = self.node(schema.layout, "")
-        return self._end({"client": node, "server": node}, self._framing(schema.layout), None, (), schema.limits.frame)
+        return self._end({"client": node, "server": node}, self._framing(schema), None, (), schema.limits.frame)
 
     def streams(self, protocol: Protocol) -> list[str]:
         if not protocol.client:
             raise Misuse(
                 f"{protocol.name} has no byte stream; pass one of the keys that `wirekit schemas {protocol.name}` lists"
             )
-        sides = {side: registry[protocol.stream(side)].layout for side in ("client", "server")}
-        nodes = {"client": self.node(sides["client"], protocol.client)}
-        nodes["server"] = self.node(sides["server"], protocol.server)
-        client, server = (self._framing(layout) for layout in sides.values())
+        sides = {side: registry[protocol.stream(side)] for side in ("client", "server")}
+        nodes = {"client": self.node(sides["client"].layout, protocol.client)}
+        nodes["server"] = self.node(sides["server"].layout, protocol.server)
+        client, server = map(self._framing, sides.values())
         framing = None
         if client is not None and server is not None:
             if client[:3] == server[:3]:
@@ -413,16 +414,17 @@ class _Writer:
         self.notes.add(self.key, "protocol rules, and facts that only a dialogue knows, are not checked")
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)
 
-    def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:
+    def _framing(self, schema: Schema) -> tuple[ir.Number, int, int, int] | None:
         """(the length, its place, the number to add for the size of the frame, the minimal size)."""
-        if isinstance(layout, ir.Structure):
-            sizes = [ir.fixed_size(member.node) for member in layout.members]
-            for each in layout.measures:
-                length, others = layout.members[each.at].node, sizes[: each.first] + sizes[each.last + 1 :]
-                fixed = each.is_limit and None not in others and not (each.zero_is_rest or each.exceeds)
-                if fixed and isinstance(length, ir.Number) and (length.is_packed or length.size == 3):
-                    size = sum(filter(None, others))
-                    return length, sum(filter(None, sizes[: each.at])), size - each.add, ir.minimum(layout)
+        layout, sized_by = schema.layout, schema.node.sized_by if isinstance(schema.node, Struct) else {}
+        if isinstance(layout, ir.Structure) and sized_by:
+            at, others = next(iter(sized_by.items()))
+            each = next(each for each in layout.measures if each.at == at)
+            length, sizes = layout.members[at].node, [ir.fixed_size(member.node) for member in layout.members[:at]]
+            fixed = None not in sizes and not (each.zero_is_rest or each.exceeds)
+            if fixed and isinstance(length, ir.Number) and (length.is_packed or length.size == 3):
+                place = sum(filter(None, sizes))
+                return length, place, place + length.size + others - each.add, ir.minimum(layout)
         self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")
         return None
 

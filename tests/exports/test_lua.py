@@ -28,6 +28,7 @@ from wirekit.wire import (
     Bit,
     Bits,
     Bytes,
+    Const,
     Delimited,
     Flag,
     If,
@@ -264,6 +265,16 @@ OWN: dict[str, tuple[Node, str]] = {
         "ff05 01",
     ),
     "a length that readers ignore": (Struct("size" / Length(int8, bounds=False), "text" / String(int8)), "7f 0161"),
+    "bits of a number of 8 bytes that select": (
+        Struct(
+            "flags" / uint64,
+            "a" / If((this.flags & 1 << 40) != 0, int8),
+            "b" / If((this.flags & 1) != 0, int8),
+            "low" / int64,
+            "c" / If((this.low & -1) == -2, int8),
+        ),
+        "0000010000000000 05 fffffffffffffffe 06",
+    ),
     "two lengths that end in different places": (
         Struct("m" / Length(uint8, "a"), "n" / Length(uint8), "a" / uint8, "b" / uint8),
         "01 05 07 08 aabbcc",
@@ -343,3 +354,15 @@ def test_constructs_that_a_dissector_lacks_are_listed_in_it() -> None:
     written = export(["pulsar"], "lua")
     assert "data compressed by zstd is shown compressed" in {each.reason for each in written.missing}
     assert all(f"-- - {each.reason}" in written.text for each in written.missing)
+
+
+def test_messages_show_no_number_that_is_not_exact(tmp_path: Path) -> None:
+    """A number of Lua has 53 bits, and 14 digits as text; the tree shows the field."""
+    kinds = SymbolTable("Kind", {1: "ONE"})
+    layout = Struct("a" / Symbols(int64, kinds, closed=True))
+    for data, shown in (("000fffffffffffff", "4503599627370495"), ("7ffffffffffffffd", "2^53 or more")):
+        lines = shown_by(layout, data, tmp_path)
+        assert lines[0] == f"a: Unknown ({int(data, 16)})"
+        assert lines[2] == f"[{shown} is not a value that is known at byte 8]"
+    other = shown_by(Struct("a" / Const(int64, (1 << 60) + 1)), "1000000000000000", tmp_path)
+    assert "numbers of more than 53 bits are compared by their first 53 bits" in other

@@ -13,9 +13,16 @@ local function fail(s, text)
   error({ text = text, position = s.pos }, 0)
 end
 
+-- A number in a message; the tree shows numbers of more than 53 bits, of which Lua has an approximation.
+local function exact(number)
+  if type(number) ~= "number" then return tostring(number) end
+  if math.abs(number) < 2 ^ 53 then return string.format("%.0f", number) end
+  return number < 0 and "less than -2^53" or "2^53 or more"
+end
+
 local function take(s, size)
   if size < 0 or size > s.limit - s.pos then
-    fail(s, "needs " .. size .. " bytes, " .. (s.limit - s.pos) .. " available")
+    fail(s, "needs " .. exact(size) .. " bytes, " .. (s.limit - s.pos) .. " available")
   end
   local start = s.pos
   s.pos = start + size
@@ -74,7 +81,10 @@ local function joined(logical, bitwise)
     if type(a) == "boolean" and type(b) == "boolean" then
       return logical(a, b)
     end
-    return bitwise(as_number(a), as_number(b))
+    a, b = as_number(a), as_number(b)
+    local function part(divisor) return bitwise(math.floor(a / divisor) % 2 ^ 32, math.floor(b / divisor) % 2 ^ 32) end
+    local negative = bitwise(a < 0 and 1 or 0, b < 0 and 1 or 0) == 1
+    return (negative and part(2 ^ 32) - 2 ^ 32 or part(2 ^ 32)) * 2 ^ 32 + part(1)
   end
 end
 
@@ -161,7 +171,7 @@ local function closed(node, values)
   return function(s, scope, tree)
     local value = node(s, scope, tree)
     if not values[value] then
-      fail(s, value .. " is not a value that is known")
+      fail(s, exact(value) .. " is not a value that is known")
     end
     return value
   end
@@ -337,7 +347,7 @@ local function several(field, name, element, count, computed, null, stop, tail, 
     if count then
       size = computed and count(s, scope) or count(s, scope, tree)
       if null and size == null then return shown_null(s, tree, name) end
-      if not size or size < 0 or size > MOST_ELEMENTS then fail(s, "a count of " .. tostring(size)) end
+      if not size or size < 0 or size > MOST_ELEMENTS then fail(s, "a count of " .. exact(size)) end
     end
     local start, sub = s.pos, tree and tree:add(field, s.tvb(s.pos, 0))
     local value = { list = true }
@@ -350,7 +360,7 @@ local function several(field, name, element, count, computed, null, stop, tail, 
       if item == nil then item = false end
       value[#value + 1] = item
       if s.pos == before and not size then fail(s, "an empty element") end
-      if s.pos == before and #value > s.limit - start then fail(s, "a count of " .. size) end
+      if s.pos == before and #value > s.limit - start then fail(s, "a count of " .. exact(size)) end
     end
     if sub then
       sub:set_text(name .. ": " .. #value .. (#value == 1 and " element" or " elements"))
@@ -421,7 +431,7 @@ local function bounded(length, node, name, null)
     local size = length(s, scope, tree)
     if null and size == null then return shown_null(s, tree, name) end
     local outer, cut = s.limit, size > s.limit - s.pos
-    if size < 0 then fail(s, "a length of " .. size) end
+    if size < 0 then fail(s, "a length of " .. exact(size)) end
     s.limit = math.min(s.pos + size, outer)
     local value = node(s, scope, tree)
     rest_of(s, tree, s.limit, "left over inside the length")
@@ -453,8 +463,8 @@ local function constant(node, expected, fatal)
     local value = node(s, scope, tree)
     local wanted = expected(s, scope)
     if value ~= wanted and type(value) == type(wanted) then
-      if fatal then fail(s, "expected " .. tostring(wanted) .. ", found " .. tostring(value)) end
-      if tree then tree:add_proto_expert_info(s.problem, "expected " .. tostring(wanted)) end
+      if fatal then fail(s, "expected " .. exact(wanted) .. ", found " .. exact(value)) end
+      if tree then tree:add_proto_expert_info(s.problem, "expected " .. exact(wanted)) end
     end
     return value
   end
@@ -761,7 +771,7 @@ local function protobuf(field, fields)
       local key = varint(s)
       local each, wire, items = fields[math.floor(key / 8)], key % 8, {}
       local size = wire == 2 and varint(s)
-      if size and size > s.limit - s.pos then fail(s, "needs " .. size .. " bytes, " .. (s.limit - s.pos) .. " available") end
+      if size and size > s.limit - s.pos then fail(s, "needs " .. exact(size) .. " bytes, " .. (s.limit - s.pos) .. " available") end
       if size and each and each.node then
         local outer = s.limit
         s.limit = s.pos + size

@@ -144,6 +144,8 @@ class _Writer:
             case Literal(value=str(value) | bytes(value)):
                 return text(value)
             case Literal(value=value):
+                if isinstance(value, int) and abs(value) > 1 << 53:
+                    self.notes.add(self.key, "numbers of more than 53 bits are compared by their first 53 bits")
                 return str(value)
             case Field(up=up, names=names):
                 return f"get(scope, {up}, {', '.join(text(name) for name in names)})"

@@ -730,3 +730,12 @@ def test_text_whose_verdict_is_that_of_an_alternative() -> None:
         with own(node) as key:
             for text in (b"ab ", b"\xff\xfe "):
                 agree(key, b"\x02" + text, {})
+
+
+def test_texts_in_lists_and_text_outside_of_them_have_verdicts_of_their_own() -> None:
+    """The column of verdicts in lists has none on a text outside of them, nor in fewer of them."""
+    texts = Array(uint8, String(uint8))
+    for alternatives in ({1: texts, 2: String(uint8)}, {1: Array(uint8, texts), 2: texts}):
+        with own(Struct("kind" / uint8, "a" / Switch(this.kind, alternatives))) as key:
+            for data in ("01 02 0161 01ff", "01 01 02 0161 01ff", "01 00", "02 01 ff", "02 01 01 ff", "02 00"):
+                agree(key, bytes.fromhex(data), {})

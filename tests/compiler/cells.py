@@ -87,7 +87,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     """Where a row is not what a record's value and its verdicts say; paths of verdicts begin at the record."""
     verdicts = {check.path: STATUS[check.status] for check in checks if check.source == 0}
     texts = []
-    for (base, _), names in bases(key).items():
+    for (base, level), names in bases(key).items():
         cell_value = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
         where, start, path = "", value, base
         first, _, behind = base.partition(".")
@@ -98,9 +98,11 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         lists = None if verdict else lists_around(key, names)
         at = base.removesuffix(path).removesuffix(".")
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key), at, lists)
-        if not verdict:
+        if verdict:
+            tree = below_lists(tree, level)
+        else:
             tree = trimmed(tree, max(levels(key, name) for name in names))
-        elif all(":" in name and name.removesuffix(".ok") in row for name in names):
+        if verdict and all(":" in name and name.removesuffix(".ok") in row for name in names):
             tree = present(functools.reduce(merged, (row[name.removesuffix(".ok")] for name in names)), tree)
         bare = base.removesuffix("ok").removesuffix(".") if verdict else base
         fits = fitting(key).get(bare, frozenset({None}))
@@ -121,6 +123,15 @@ def levels(key: str, name: str) -> int:
     while pa.types.is_list(kind):
         kind, depth = kind.value_type, depth + 1
     return depth
+
+
+def below_lists(tree: Any, level: int) -> Any:
+    """What verdicts inside of so many lists are on; an alternative with fewer lists has its verdicts in a column of
+    its own.
+    """
+    if not level or tree is None:
+        return tree
+    return Cells(tree.where, (below_lists(each, level - 1) for each in tree)) if isinstance(tree, Cells) else None
 
 
 def trimmed(tree: Any, depth: int) -> Any:

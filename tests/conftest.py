@@ -133,6 +133,11 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """DuckDB's binding prints the objects that are still there when Python ends."""
+    gc.unfreeze()
+
+
 BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compression", "registry"}
 
 

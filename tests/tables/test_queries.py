@@ -379,3 +379,22 @@ def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConne
     for row in positions:
         assert (row["stored_at"] - row["committed_at"]).total_seconds() < 0.1
         assert (row["expires_at"] - row["stored_at"]).days == 1
+
+
+def test_equal_rows_are_in_the_order_of_time() -> None:
+    """Ids depend on the names of files."""
+    import duckdb
+
+    duck = duckdb.connect()
+    ends = "'10.0.0.1' AS client_address, 4000 AS client_port, '10.0.0.2' AS server_address, 9092 AS server_port"
+    ids = "FROM (VALUES ('b', 1), ('a', 2), ('c', 3))"
+    duck.execute(
+        f"CREATE TABLE calls AS SELECT 7 AS latency_us, 'x' AS api, 'c' AS client, NULL AS topic, {ends}, * "
+        f"{ids} AS calls (call_id, request_time)"
+    )
+    duck.execute(
+        f"CREATE TABLE connections AS SELECT 'kafka' AS protocol, 'c' AS client, {ends}, 9 AS client_captured, "
+        f"1 AS client_duplicate, 9 AS server_captured, 0 AS server_duplicate, * {ids} AS links (connection_id, opened)"
+    )
+    assert [row["request_time"] for row in answers(duck, "slow_calls")] == [1, 2, 3]
+    assert [row["opened"] for row in answers(duck, "retransmissions")] == [1, 2, 3]

@@ -4,4 +4,4 @@ SELECT protocol, client, concat(client_address, ':', client_port, '>', server_ad
        opened, client_captured AS client_bytes, client_duplicate, server_captured AS server_bytes, server_duplicate
 FROM connections
 WHERE client_duplicate + server_duplicate > 0
-ORDER BY client_duplicate + server_duplicate DESC, connection_id
+ORDER BY client_duplicate + server_duplicate DESC, opened, connection, connection_id

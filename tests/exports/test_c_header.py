@@ -73,3 +73,13 @@ def test_numbers_that_share_a_name_have_names_of_their_own() -> None:
         entries = re.findall(r"(\w+) = (-?\d+),", export([key], "c").text)
     assert entries[:3] == [("KIND_A", "1"), ("KIND_A_2", "2"), ("KIND_A_2_2", "-2")]
     assert entries[3:] == [("KIND_B_C", "3"), ("KIND_B_C_4", "4")]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_names_that_c_cannot_tell_apart_are_numbered(tmp_path: Path) -> None:
+    layout = Struct("int" / int8, "int_" / int8, "text_length" / int8, "text" / String(uint16))
+    with own(layout) as key:
+        written = export([key], "c").text
+    assert re.findall(r"(\w+); /", written) == ["int_", "int__2", "text_length", "text_length_2"]
+    (tmp_path / "layouts.h").write_text(written)
+    subprocess.run([str(COMPILER), "-fsyntax-only", "-Werror", "layouts.h"], cwd=tmp_path, check=True, timeout=60)

@@ -89,17 +89,19 @@ class _Writer:
         )
         name = unused(_name(title), {used for _, used in self._structs.values()})
         self._structs[id(node)] = node, name
-        fields, offset = [], 0
+        fields, offset, used = [], 0, set[str]()
         for member in node.members:
             size = ir.fixed_size(member.node)
+            plain = _name(member.name)
             where = f"{path}.{member.name}"
             if size is None:
-                head = self._length(member, where, offset)
+                head = self._length(member.node, plain, used, where, offset)
                 fields += [head] if head else []
                 self._notes.add(where, "presence or size depends on other bytes; the struct ends before this field")
                 break
             if size:
-                fields.append(self._field(member.node, _name(member.name), where, offset, size))
+                used.add(plain := unused(plain, used))
+                fields.append(self._field(member.node, plain, where, offset, size))
             offset += size
         if not fields:
             self._structs[id(node)] = node, ""
@@ -107,13 +109,13 @@ class _Writer:
         self._lines += [f"/* {path} */", f"struct {name} {{", *fields, "};"]
         return name
 
-    def _length(self, member: ir.Member, path: str, offset: int) -> str:
+    def _length(self, node: ir.Node, name: str, used: set[str], path: str, offset: int) -> str:
         """The length prefix of a field of varying size."""
-        number = getattr(member.node, "length", None) or getattr(member.node, "count", None)
-        kind = "count" if isinstance(member.node, ir.Several) else "length"
+        number = getattr(node, "length", None) or getattr(node, "count", None)
+        kind = "count" if isinstance(node, ir.Several) else "length"
         if not isinstance(number, ir.Number) or number.groups:
             return ""
-        return self._field(number, f"{_name(member.name)}_{kind}", path, offset, number.size)
+        return self._field(number, unused(f"{name}_{kind}", used), path, offset, number.size)
 
     def _field(self, node: ir.Node, name: str, path: str, offset: int, size: int) -> str:
         note = ""

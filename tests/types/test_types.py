@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import wirekit
-from tests.own import own
+from tests.own import declared, own
 from tests.types import script
 from wirekit.exports import export
 from wirekit.exports.stubs import decoding
+from wirekit.registry import Layout, Protocol
 from wirekit.wire import Array, Bytes, Compressed, Struct, int8
 
 TYPES = Path(wirekit.__file__).parent / "types"
@@ -88,6 +90,14 @@ def test_fields_named_like_keywords_are_listed() -> None:
     assert [each.path for each in written.missing] == [f"{key}.inner.from", f"{key}.class"]
     assert "to: int" in written.text
     assert "# - fields named like Python keywords are no attributes" in written.text
+
+
+def test_a_description_ends_no_docstring() -> None:
+    text = 'a """ b \\" c"'
+    with declared(Protocol("quotes", "a test", {"x": Layout(Struct("a" / int8), text)})):
+        (*_, layout) = ast.parse(export(["quotes.x"], "pyi").text).body
+    assert isinstance(layout, ast.ClassDef)
+    assert ast.get_docstring(layout) == text
 
 
 def test_types_within_brackets_stay_together() -> None:

@@ -157,7 +157,8 @@ class _Writer:
         return fields
 
     def _class(self, name: str, fields: dict[str, str], text: str = "") -> None:
-        lead = f'    """{text}"""\n\n' if text else ""
+        plain = text.replace("\\", "\\\\").replace('"', '\\"')
+        lead = f'    """{plain}"""\n\n' if text else ""
         self.classes[name] = f"\nclass {name}(Fields):\n{lead}{_body(fields)}"
 
     def _inner(self, fields: dict[str, str]) -> str:

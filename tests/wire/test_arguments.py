@@ -45,6 +45,7 @@ NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
         ("Bits(float32, 'a' / Bit(32), order='lsb')", "a number with bit fields must be an integer, not a float32"),
         ("Symbols(float64, SymbolTable('kind', {1: 'A'}))", "a number with symbols must be an integer, not a float64"),
         (r"SymbolTable('kind', {1: '\ud800'})", r"the names of kind must be printable text, not '\\ud800'"),
+        (r"Struct('\xb5s' / int8)", r"Python reads a field '\\xb5s' as '\\u03bcs'; declare it as 'μs'"),
         ("Delimited('-', number=True)", "Delimited: end must not be digits, which the number may have, too, not '-'"),
         ("Delimited('10', number=True)", "Delimited: end must not be digits, which the number may have, too, not '10'"),
         ("Bytes(-1)", "Bytes: length must be at least 0, not -1"),

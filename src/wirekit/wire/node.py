@@ -6,6 +6,7 @@ three things: parse (``_parse``), build (``_build``), and the value of a JSON fo
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -228,11 +229,14 @@ def check_names(names: list[Any]) -> None:
     """Refuses names that a record cannot have.
 
     Raises:
-        Misuse: for a name that is not a Python identifier, begins with ``_``, or occurs twice.
+        Misuse: for a name that is not a Python identifier, begins with ``_``, occurs twice, or is another one after
+            Python has normalised it (NFKC), as it does with ``record.name`` and ``this.name``.
     """
     for index, name in enumerate(names):
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             raise Misuse(f"a field name must be a Python identifier without a leading _, not {name!r}")
+        if name != (normal := unicodedata.normalize("NFKC", name)):
+            raise Misuse(f"Python reads a field {name!a} as {normal!a}; declare it as {normal!r}")
         if name in names[:index]:
             raise Misuse(f"two fields are called {name!r}")
 

@@ -14,6 +14,7 @@ import pytest
 
 from wirekit.errors import Misuse
 from wirekit.pipeline.folders import LocalFolder
+from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.output import Output, lake_files
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import MERGED, Manifest, Sink
@@ -38,7 +39,14 @@ def attempt(output: Output, task: int, name: str, *offsets: int) -> Manifest:
         return Manifest.loads(sink.finish(summary).dumps())
 
 
-ABOUT = {"wirekit": "", "engine": "", "configuration": {}, "inputs": [], "changed_while_read": [], "summary": {}}
+ABOUT = {
+    "wirekit": "",
+    "engine": "",
+    "configuration": Job(()).configuration(),
+    "inputs": [],
+    "changed_while_read": [],
+    "summary": {},
+}
 
 
 def publish(path: Path, *offsets: int) -> dict[str, Any]:
@@ -410,6 +418,11 @@ def _with_file(commit: dict[str, Any], name: str) -> dict[str, Any]:
     return commit
 
 
+def _with_files(commit: dict[str, Any], times: int) -> dict[str, Any]:
+    commit["tables"]["gaps"]["files"] *= times
+    return commit
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -423,6 +436,15 @@ def _with_file(commit: dict[str, Any], name: str) -> dict[str, Any]:
         lambda commit: json.dumps(commit | {"tables": {"gaps": {"rows": 1, "files": [{"file": 5}]}}}),
         lambda commit: json.dumps(_with_file(commit, "gaps/../../other.parquet")),
         lambda commit: json.dumps(_with_file(commit, "/other.parquet")),
+        lambda commit: json.dumps(_with_file(commit, "gaps/..")),
+        lambda commit: json.dumps(_with_file(commit, "gaps/part-00000-00000.parquet\udc80")),
+        lambda commit: json.dumps(_with_file(commit, "gaps/part-00001-00000.parquet")),
+        lambda commit: json.dumps(_with_files(commit, 2)),
+        lambda commit: json.dumps(commit | {"bundle": 1}),
+        lambda commit: json.dumps(_without(commit, "version")),
+        lambda commit: json.dumps(commit | {"configuration": {}}),
+        lambda commit: json.dumps(commit | {"inputs": [{"file": "a.pcap"}]}),
+        lambda commit: json.dumps(commit | {"state": [{"file": "state/part-00000-00000.parquet"}]}),
     ],
 )
 def test_a_damaged_commit_is_refused_with_its_name(damage: Any, tmp_path: Path) -> None:
@@ -433,6 +455,39 @@ def test_a_damaged_commit_is_refused_with_its_name(damage: Any, tmp_path: Path) 
         lake_files(tmp_path / "lake")
     with pytest.raises(Misuse, match=r"commits/00000\.json is damaged"), Output(tmp_path / "lake"):
         pass
+
+
+@pytest.mark.parametrize("change", ["other", "missing", "pipe"])
+def test_a_file_that_no_bundle_wrote_so_is_not_read(change: str, tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    file = tmp_path / "gaps" / "part-00000-00000.parquet"
+    if change == "other":
+        pq.write_table(pq.read_table(file), file, compression="none", use_dictionary=False, write_statistics=False)
+    else:
+        file.unlink()
+    if change == "pipe":
+        os.mkfifo(file)
+    state = "has .* bytes, not .*" if change == "other" else "is missing"
+    with pytest.raises(Misuse, match=rf"gaps/part-00000-00000\.parquet {state}, unlike its commit; restore it, or"):
+        lake_files(tmp_path)
+    assert lake_files(tmp_path, ["calls"]) == {"calls": [f"{tmp_path}/calls/part-00000-00000.parquet"]}
+
+
+def test_a_link_to_a_file_of_a_table_is_read(tmp_path: Path) -> None:
+    publish(tmp_path / "lake", 1)
+    file = tmp_path / "lake" / "gaps" / "part-00000-00000.parquet"
+    file.rename(tmp_path / "elsewhere.parquet")
+    file.symlink_to(tmp_path / "elsewhere.parquet")
+    assert lake_files(tmp_path / "lake")["gaps"] == [str(file)]
+
+
+def test_a_commit_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    commit = tmp_path / "commits" / "00000.json"
+    commit.unlink()
+    os.mkfifo(commit)
+    with pytest.raises(Misuse, match=r"commits/00000\.json is not a file"):
+        lake_files(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "\0", "[" * 100_000, "[]"])

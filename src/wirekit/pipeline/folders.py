@@ -50,6 +50,9 @@ class Folder(Protocol):
     def kinds(self, path: str = "") -> dict[str, str]:
         """The names in a folder, in order, and the ``kind`` of each."""
 
+    def sizes(self, path: str) -> dict[str, int]:
+        """The names of the files in a folder, also of those that links lead to, and their sizes in bytes."""
+
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """The results of a function for each item; for an object store, several calls run at once."""
 
@@ -168,12 +171,22 @@ class LocalFolder:
         return "file" if place.is_file() else "other" if place.exists() else ""
 
     def read(self, path: str) -> bytes:
-        return (self.root / path).read_bytes()
+        place = self.root / path
+        if place.exists() and not place.is_file():
+            raise Misuse(f"{place} is not a file")  # a pipe would never end
+        return place.read_bytes()
 
     def kinds(self, path: str = "") -> dict[str, str]:
         try:
             with os.scandir(self.root / path) as entries:
                 return {each.name: _local_kind(each) for each in sorted(entries, key=attrgetter("name"))}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+
+    def sizes(self, path: str) -> dict[str, int]:
+        try:
+            with os.scandir(self.root / path) as entries:
+                return {each.name: each.stat().st_size for each in entries if each.is_file()}
         except (FileNotFoundError, NotADirectoryError):
             return {}
 
@@ -300,6 +313,9 @@ class RemoteFolder:
 
     def kinds(self, path: str = "") -> dict[str, str]:
         return {info.base_name: _kind(info) for info in self._infos(path)}
+
+    def sizes(self, path: str) -> dict[str, int]:
+        return {info.base_name: info.size for info in self._infos(path) if info.is_file}
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         with ThreadPoolExecutor(REQUESTS) as pool:

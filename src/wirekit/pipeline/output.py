@@ -349,25 +349,30 @@ def other_format(path: str | os.PathLike[str]) -> str:
     return f"{written}; write its tables again with wirekit pipeline --replace"
 
 
-def lake_files(path: str | os.PathLike[str]) -> dict[str, list[str]]:
-    """The names of the files of each table of a lake, according to its commits."""
+def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) -> dict[str, list[str]]:
+    """The names of the files of tables of a lake, according to its commits.
+
+    Raises:
+        Misuse: for a damaged commit, or a file that is missing or not the one that a bundle wrote; with its name.
+    """
     lake = folder(path)
     commits = read_commits(lake)
-    if commits:
-        tables = {
-            table: [
-                file["file"]
-                for _, commit in sorted(commits.items())
-                if table in commit["tables"]
-                for file in commit["tables"][table]["files"]
-            ]
-            for table in OUTPUTS
-        }
-    else:  # of an earlier version
-        tables = {
-            table: [f"{table}/{name}" for name in lake.names(table) if _PART.fullmatch(name)] for table in OUTPUTS
-        }
-    return {table: [f"{lake.name}/{name}" for name in names] for table, names in tables.items()}
+    files: dict[str, list[str]] = {table: [] for table in tables}
+    sizes = dict(zip(files, lake.each(lake.sizes, files), strict=True))
+    for table, found in files.items():
+        for _, commit in sorted(commits.items()):
+            for file in commit["tables"].get(table, {"files": ()})["files"]:
+                size = sizes[table].get(file["file"].rpartition("/")[2])
+                if size is None or file.get("bytes", size) != size:
+                    state = "is missing" if size is None else f"has {size:,} bytes, not {file['bytes']:,}"
+                    raise Misuse(
+                        f"{lake.name}/{file['file']} {state}, unlike its commit; restore it, or write the tables again "
+                        "with wirekit pipeline --replace"
+                    )
+                found.append(file["file"])
+        if not commits:  # of an earlier version
+            found += [f"{table}/{name}" for name in sorted(filter(_PART.fullmatch, sizes[table]))]
+    return {table: [f"{lake.name}/{name}" for name in names] for table, names in files.items()}
 
 
 def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
@@ -377,36 +382,67 @@ def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
         Misuse: for a commit that wirekit did not write so; the text names its file.
     """
     names = [name for name in lake.names(COMMITS) if _COMMIT.fullmatch(name)]
-    commits = lake.each(lambda name: _json_of(lake.read(f"{COMMITS}/{name}")), names)
-    for name, commit in zip(names, commits, strict=True):
-        if not _is_commit(commit):
+    contents = lake.each(lambda name: _json_of(lake.read(f"{COMMITS}/{name}")), names)
+    commits = {}
+    for name, commit in zip(names, contents, strict=True):
+        if not _is_commit(commit, name):
             raise Misuse(f"{lake.name}/{COMMITS}/{name} is damaged; restore it, or write the tables elsewhere again")
-    return {int(name.partition(".")[0]): commit for name, commit in zip(names, commits, strict=True)}
+        commits[int(name.partition(".")[0])] = commit
+    return commits
 
 
-def _is_commit(commit: Any) -> bool:
-    """Whether JSON has the members of a commit; only this version's are known beyond the tables."""
-    if not isinstance(commit, dict) or not isinstance(commit.get("tables"), dict):
+_OF_ANY_VERSION = {"version": int, "tables": dict}
+_TABLE = {"rows": int, "files": [{"file": str, "rows": int, "bytes": int}]}
+_TEXT = (str, type(None))
+_COMMIT_SHAPE = {
+    "bundle": int,
+    "wirekit": str,
+    "engine": str,
+    "configuration": {"protocol": str, "ports": dict, "raw": bool, "values": bool},
+    "inputs": [
+        {"file": str, "path": str, "capture": str, "size": int, "mtime": _TEXT, "mtime_ns": int, "sha256": _TEXT}
+    ],
+    "changed_while_read": [str],
+    "summary": dict,
+    "tables": dict.fromkeys(OUTPUTS, _TABLE),
+}
+_OPTIONAL = {
+    "continues": [str],
+    "open": [str],
+    STATE: [{"file": str, "bytes": int, "sha256": str, "captures": [str]}],
+}
+
+
+def _is_commit(commit: Any, name: str) -> bool:
+    """Whether JSON has the members of the commit of this name; only this version's are known beyond the tables."""
+    if not _has(commit, _OF_ANY_VERSION):
         return False
-    for table, each in commit["tables"].items():
-        files = each.get("files") if isinstance(each, dict) else None
-        if not isinstance(files, list) or not all(_is_file(table, file) for file in files):
+    lead = "part-"
+    if commit["version"] == VERSION:
+        optional = {each: shape for each, shape in _OPTIONAL.items() if each in commit}
+        if not _has(commit, _COMMIT_SHAPE | optional) or _commit_path(commit["bundle"]) != f"{COMMITS}/{name}":
             return False
-    if commit.get("version") != VERSION:
-        return True
-    kinds = {"bundle": int, "configuration": dict, "inputs": list, "changed_while_read": list, "summary": dict}
-    return (
-        all(isinstance(commit.get(name), kind) for name, kind in kinds.items())
-        and commit["tables"].keys() >= OUTPUTS.keys()
-        and all(isinstance(each.get("rows"), int) for each in commit["tables"].values())
-        and all(isinstance(each, dict) and isinstance(each.get("file"), str) for each in commit["inputs"])
-    )
+        lead = f"part-{commit['bundle']:05}-"
+    for table, each in commit["tables"].items():
+        if not _has(each, {"files": [{"file": str}]}):
+            return False
+        parts = {file["file"].removeprefix(f"{table}/") for file in each["files"]}
+        if len(parts) < len(each["files"]) or not all(
+            part.startswith(lead) and _PART.fullmatch(part) for part in parts
+        ):
+            return False
+    return True
 
 
-def _is_file(table: str, file: Any) -> bool:
-    """Whether an entry of a commit names a file in the folder of its table."""
-    name = file.get("file") if isinstance(file, dict) else None
-    return isinstance(name, str) and name.startswith(f"{table}/") and "/" not in name[len(table) + 1 :]
+def _has(value: Any, shape: Any) -> bool:
+    """Whether JSON has a shape: a type, a list with the shape of its elements, or a mapping with those of members."""
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_has(each, shape[0]) for each in value)
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(
+            name in value and _has(value[name], each) for name, each in shape.items()
+        )
+    return isinstance(value, shape)
 
 
 def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:

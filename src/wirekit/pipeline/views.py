@@ -78,7 +78,7 @@ def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str) -> dict
 
     place, sources = folder(lake), dict[str, str]()
     logged = place.each(lambda table: has_log(place, table), OUTPUTS)
-    plain = {} if all(logged) else lake_files(lake)
+    plain = lake_files(lake, [table for table, has_one in zip(OUTPUTS, logged, strict=True) if not has_one])
     for table, has_one in zip(OUTPUTS, logged, strict=True):
         if has_one:
             connection.register(f"{view}_{table}", table_of(place, table).to_pyarrow_dataset())

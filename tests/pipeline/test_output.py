@@ -124,10 +124,13 @@ def test_the_next_run_finishes_moves_of_a_killed_run(
         output.commit([attempt(output, 0, "only", 3, 2)], ABOUT, [0])
     killed(output)
     monkeypatch.undo()
+    with pytest.raises(Misuse, match=r"a run replaces rows of .*; wait for it, or if it was killed, run the pipeline"):
+        lake_files(tmp_path)
     with Output(tmp_path) as output:
         assert list(output.commits) == [1]
         output.finish()
     assert offsets(tmp_path) == [3, 2]
+    assert lake_files(tmp_path)["gaps"] == [f"{tmp_path}/gaps/part-00001-00000.parquet"]
     assert sorted(os.listdir(tmp_path)) == sorted([*TABLES, "commits", "manifest.json"])
     assert all(len(os.listdir(tmp_path / name)) == 1 for name in (*TABLES, "commits"))
 

@@ -353,12 +353,16 @@ def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) ->
     """The names of the files of tables of a lake, according to its commits.
 
     Raises:
-        Misuse: for a damaged commit, or a file that is missing or not the one that a bundle wrote; with its name.
+        Misuse: for a damaged commit, or a file that is missing or not the one that a bundle wrote; with its name. Also
+            while a run replaces bundles, and after such a run was killed: files of both bundles are in the tables.
     """
     lake = folder(path)
+    before = lake.names(COMMITS)
     commits = read_commits(lake)
     files: dict[str, list[str]] = {table: [] for table in tables}
     sizes = dict(zip(files, lake.each(lake.sizes, files), strict=True))
+    if files and (_is_replacing(lake) or not set(before).issubset(lake.names(COMMITS))):
+        raise Misuse(f"a run replaces rows of {lake.name}; wait for it, or if it was killed, run the pipeline again")
     for table, found in files.items():
         for _, commit in sorted(commits.items()):
             for file in commit["tables"].get(table, {"files": ()})["files"]:
@@ -373,6 +377,18 @@ def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) ->
         if not commits:  # of an earlier version
             found += [f"{table}/{name}" for name in sorted(filter(_PART.fullmatch, sizes[table]))]
     return {table: [f"{lake.name}/{name}" for name in names] for table, names in files.items()}
+
+
+def _is_replacing(lake: Folder) -> bool:
+    """Whether a run removes commits at this moment, or was killed while it did."""
+    if lake.kind(_MOVES) != "file":
+        return False
+    try:
+        planned = _json_of(lake.read(_MOVES))
+    except FileNotFoundError:  # the run has just ended
+        return False
+    sources = [each[0] for each in planned if isinstance(each, list) and each] if isinstance(planned, list) else []
+    return any(str(source).startswith(f"{COMMITS}/") for source in sources)
 
 
 def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:

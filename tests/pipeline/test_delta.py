@@ -175,3 +175,13 @@ def test_the_error_of_a_damaged_log_is_its_message_alone(tmp_path: Path) -> None
     with pytest.raises(OSError, match="Json error") as error:
         delta.table_of(folder(tmp_path / "lake"), "calls")
     assert "<unknown>" not in str(error.value)
+
+
+def test_a_lost_log_is_not_begun_again(tmp_path: Path) -> None:
+    pipeline(tmp_path / "lake", PULSAR, form="delta")
+    shutil.rmtree(tmp_path / "lake" / "calls" / "_delta_log")
+    with pytest.raises(Misuse, match="calls has lost its transaction log; restore _delta_log, or pass --replace"):
+        pipeline(tmp_path / "lake", PULSAR, JOYQUEUE)
+    pipeline(tmp_path / "lake", PULSAR, JOYQUEUE, replace=True)
+    pipeline(tmp_path / "plain", PULSAR, JOYQUEUE)
+    assert delta_content(tmp_path / "lake") == content(tmp_path / "plain")

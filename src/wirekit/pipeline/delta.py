@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -107,13 +107,23 @@ def table_of(lake: Folder, table: str) -> DeltaTable:
         return DeltaTable(uri, storage_options=_options(uri))
 
 
-def check_present(lake: Folder, changes: Iterable[Change]) -> None:
+def check_present(lake: Folder, changes: Iterable[Change], filled: Collection[str]) -> None:
     """Refuses to remove files that another program has rewritten, because the rows of the bundle cannot be identified.
 
+    Args:
+        lake: the lake.
+        changes: the changes of its tables.
+        filled: the tables that keep files of other bundles; a new log would lack them.
+
     Raises:
-        Misuse: a file to remove is not in its table.
+        Misuse: a file to remove is not in its table, or a table has lost its log.
     """
+    from deltalake import DeltaTable
+
     for change in changes:
+        uri = f"{lake.name}/{change.table}"
+        if change.table in filled and not DeltaTable.is_deltatable(uri, storage_options=_options(uri)):
+            raise Misuse(f"{uri} has lost its transaction log; restore {LOG}, or pass --replace")
         if change.removed:
             missing = {*change.removed} - _names(table_of(lake, change.table))
             if missing:

@@ -162,7 +162,8 @@ class Output:
         self.folder.write(commit, _text(content))
         if self.is_delta:
             changes = [delta.Change(name, tuple(each), self._removed(name, replaces)) for name, each in added.items()]
-            delta.check_present(self.folder, changes)
+            filled = {table for each in remaining for table in OUTPUTS if each["tables"][table]["files"]}
+            delta.check_present(self.folder, changes, filled)
             self.folder.write(_CHANGES, json.dumps({"bundle": number, "changes": [*map(asdict, changes)]}).encode())
         removals = [*self._removals(replaces), *self._dead_states(commits)]
         moves = [*removals, *moves, *states, (commit, _commit_path(number))]

@@ -470,8 +470,8 @@ def test_a_file_that_no_bundle_wrote_so_is_not_read(change: str, tmp_path: Path)
         file.unlink()
     if change == "pipe":
         os.mkfifo(file)
-    state = "has .* bytes, not .*" if change == "other" else "is missing"
-    with pytest.raises(Misuse, match=rf"gaps/part-00000-00000\.parquet {state}, unlike its commit; restore it, or"):
+    state = "has .* bytes instead of .*" if change == "other" else "is missing"
+    with pytest.raises(Misuse, match=rf"gaps/part-00000-00000\.parquet {state}; restore it, or"):
         lake_files(tmp_path)
     assert lake_files(tmp_path, ["calls"]) == {"calls": [f"{tmp_path}/calls/part-00000-00000.parquet"]}
 

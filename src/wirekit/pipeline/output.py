@@ -369,9 +369,9 @@ def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) ->
             for file in commit["tables"].get(table, {"files": ()})["files"]:
                 size = sizes[table].get(file["file"].rpartition("/")[2])
                 if size is None or file.get("bytes", size) != size:
-                    state = "is missing" if size is None else f"has {size:,} bytes, not {file['bytes']:,}"
+                    state = "is missing" if size is None else f"has {size:,} bytes instead of {file['bytes']:,}"
                     raise Misuse(
-                        f"{lake.name}/{file['file']} {state}, unlike its commit; restore it, or write the tables again "
+                        f"{lake.name}/{file['file']} {state}; restore it, or write the tables again "
                         "with wirekit pipeline --replace"
                     )
                 found.append(file["file"])

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import capture_samples
-from wirekit.pipeline.output import lake_files
+from wirekit.pipeline.commits import lake_files
 from wirekit.tables.columns import OUTPUTS
 
 CAPTURES = 24

@@ -17,8 +17,8 @@ import wirekit
 from tests.cli.running import Run
 from wirekit.cli import main
 from wirekit.pipeline import serial, views
+from wirekit.pipeline.commits import VERSION
 from wirekit.pipeline.inputs import Job, find_inputs
-from wirekit.pipeline.output import VERSION
 from wirekit.tables import queries
 from wirekit.tables.columns import FROM_INPUTS
 

@@ -24,9 +24,9 @@ from tests.pipeline.helpers import pcap_records, rows, tables
 from wirekit.capture.files import open_capture
 from wirekit.errors import Misuse
 from wirekit.pipeline import bundles, packet_rows
+from wirekit.pipeline.commits import VERSION
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
-from wirekit.pipeline.output import VERSION
 from wirekit.pipeline.run import Result
 from wirekit.pipeline.serial import run
 from wirekit.road import tables as road_tables

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from wirekit.errors import Misuse
+from wirekit.pipeline.commits import lake_files
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Job
-from wirekit.pipeline.output import Output, lake_files
+from wirekit.pipeline.output import Output
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import MERGED, Manifest, Sink
 from wirekit.pipeline.summary import Summary

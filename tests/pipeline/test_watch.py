@@ -15,9 +15,9 @@ import pytest
 
 from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline, rotation
 from wirekit.cli import pipeline as command
+from wirekit.pipeline.commits import read_commits
 from wirekit.pipeline.folders import folder as folder_of
 from wirekit.pipeline.inputs import Input, find_inputs
-from wirekit.pipeline.output import read_commits
 from wirekit.pipeline.watch import Settling, settled
 
 

@@ -250,8 +250,8 @@ def _watch(
         strict: whether undecoded bytes and failed checks are a failure.
     """
     need("the pipeline", "pyarrow")
+    from wirekit.pipeline.commits import merged, read_commits
     from wirekit.pipeline.folders import folder
-    from wirekit.pipeline.output import merged, read_commits
 
     settling = Settling(settle)
     commits = read_commits(folder(output))

@@ -191,7 +191,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
     import duckdb
     import pyarrow as pa
 
-    from wirekit.pipeline.output import other_format
+    from wirekit.pipeline.commits import other_format
     from wirekit.pipeline.reading import READABLE
     from wirekit.pipeline.views import create_views
     from wirekit.tables.columns import OUTPUTS, TABLES

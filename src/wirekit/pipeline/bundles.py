@@ -16,8 +16,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from wirekit.errors import Misuse
+from wirekit.pipeline.commits import VERSION, open_captures
 from wirekit.pipeline.inputs import CAPTURE, UNREAD, Input, Job, captures, renumbered
-from wirekit.pipeline.output import VERSION, open_captures
 from wirekit.storage import in_parallel, is_remote, open_binary
 
 BUNDLE_BYTES = 1 << 30

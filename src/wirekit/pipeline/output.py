@@ -27,24 +27,30 @@ from typing import Any
 from wirekit.errors import Misuse, refuse_unless_utf8
 from wirekit.pipeline import delta
 from wirekit.pipeline.carried import STATE, StateFile
+from wirekit.pipeline.commits import (
+    COMMIT,
+    COMMITS,
+    MANIFEST,
+    MOVES,
+    PART,
+    VERSION,
+    WORK,
+    commit_path,
+    json_of,
+    merged,
+    open_captures,
+    read_commits,
+)
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.sink import Manifest, WrittenFile
-from wirekit.pipeline.summary import FileSummary
 from wirekit.storage import is_remote, local
 from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
-VERSION = 3
-"""Of the tables, and of commits; a table with other columns is another version."""
-MANIFEST = "manifest.json"
-COMMITS = "commits"
-WORK = ".wirekit"
 LOCK = "lock"
 MARK = b"wirekit tables\n"
 """The content of the lock file, from the moment when a run writes anything beside it."""
-_ATTEMPTS, _OLD, _MOVES, _CHANGES = (f"{WORK}/{name}" for name in ("attempts", "old", "moves.json", "delta.json"))
-_PART = re.compile(r"part(?:-\d{5,}){1,2}\.parquet")
-_COMMIT = re.compile(r"\d{5,}\.json")
+_ATTEMPTS, _OLD, _CHANGES = (f"{WORK}/{name}" for name in ("attempts", "old", "delta.json"))
 _FOLDERS = (COMMITS, STATE, *OUTPUTS)
 _LOCKS = re.compile(rf"{LOCK}(?:-[0-9a-f]{{32}})?")
 
@@ -105,10 +111,10 @@ class Output:
 
     def _begin(self) -> None:
         leftovers = self._leftovers()
-        if leftovers.get(_MOVES) == "file":
-            planned = _json_of(self.folder.read(_MOVES))
+        if leftovers.get(MOVES) == "file":
+            planned = json_of(self.folder.read(MOVES))
             if not isinstance(planned, list) or not all(isinstance(each, list) and len(each) == 2 for each in planned):
-                raise Misuse(f"{self.folder.name}/{_MOVES} is damaged; remove {WORK}")
+                raise Misuse(f"{self.folder.name}/{MOVES} is damaged; remove {WORK}")
             self._move([(str(source), str(target)) for source, target in planned], again=True)
         self._remove(leftovers)
         self.commits = read_commits(self.folder)
@@ -126,7 +132,7 @@ class Output:
         unfinished = True
         with contextlib.suppress(OSError):
             leftovers = self._leftovers()
-            unfinished = leftovers.get(_MOVES) == "file"  # the next run needs the files that they name
+            unfinished = leftovers.get(MOVES) == "file"  # the next run needs the files that they name
             if not unfinished:
                 self._remove(leftovers)
         self.folder.unlock(f"{WORK}/{LOCK}", keep=unfinished)
@@ -166,10 +172,10 @@ class Output:
             delta.check_present(self.folder, changes, filled)
             self.folder.write(_CHANGES, json.dumps({"bundle": number, "changes": [*map(asdict, changes)]}).encode())
         removals = [*self._removals(replaces), *self._dead_states(commits)]
-        moves = [*removals, *moves, *states, (commit, _commit_path(number))]
+        moves = [*removals, *moves, *states, (commit, commit_path(number))]
         for name in (COMMITS, _OLD, *OUTPUTS, *([STATE] if states else [])):
             self.folder.make(name)
-        self.folder.write(_MOVES, json.dumps(moves).encode())
+        self.folder.write(MOVES, json.dumps(moves).encode())
         self._move(moves)
         self.commits = commits
         self._has_committed = True
@@ -184,7 +190,7 @@ class Output:
         is_current = (
             not self._has_committed
             and self.folder.kind(MANIFEST) == "file"
-            and _json_of(self.folder.read(MANIFEST)) == manifest
+            and json_of(self.folder.read(MANIFEST)) == manifest
         )
         if not is_current:
             self.folder.write(MANIFEST, _text(manifest), f"{WORK}/{MANIFEST}")
@@ -236,7 +242,7 @@ class Output:
 
     def _removals(self, replaces: list[int]) -> Moves:
         """The moves of the files of bundles out of the tables; if all are removed, also those of earlier versions."""
-        names = [_commit_path(each) for each in replaces]
+        names = [commit_path(each) for each in replaces]
         if self._has_logs:
             pass  # earlier versions of the tables have them
         elif len(replaces) < len(self.commits):
@@ -299,13 +305,13 @@ class Output:
         except OSError:
             for source, target in reversed(moved):
                 self.folder.move(target, source)
-            self.folder.remove(_MOVES)
+            self.folder.remove(MOVES)
             raise
-        self.folder.remove(_MOVES)
+        self.folder.remove(MOVES)
 
     def _transact(self) -> None:
         """Executes planned transactions; the next run executes those that fail."""
-        planned = _json_of(self.folder.read(_CHANGES))
+        planned = json_of(self.folder.read(_CHANGES))
         if not isinstance(planned, dict) or planned.keys() != {"bundle", "changes"}:
             raise Misuse(f"{self.folder.name}/{_CHANGES} is damaged; remove {WORK}")
         try:
@@ -339,172 +345,6 @@ def lake_of(path: str) -> str:
     return next(filter(is_lake, (name, above) if base in (MANIFEST, *_FOLDERS) else (name,)), "")
 
 
-def other_format(path: str | os.PathLike[str]) -> str:
-    """Why a lake that another version of wirekit wrote may lack columns, and the remedy; "" for any other lake."""
-    lake = folder(path)
-    commits = [*read_commits(lake).values()] or [_json_of(lake.read(MANIFEST))]
-    others = sorted({commit["version"] for commit in commits} - {VERSION})
-    if not others:
-        return ""
-    written = f"another version of wirekit wrote {lake.name} (format {' and '.join(map(str, others))}, not {VERSION})"
-    return f"{written}; write its tables again with wirekit pipeline --replace"
-
-
-def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) -> dict[str, list[str]]:
-    """The names of the files of tables of a lake, according to its commits.
-
-    Raises:
-        Misuse: for a damaged commit, or a file that is missing or not the one that a bundle wrote; with its name. Also
-            while a run replaces bundles, and after such a run was killed: files of both bundles are in the tables.
-    """
-    lake = folder(path)
-    before = lake.names(COMMITS)
-    commits = read_commits(lake)
-    files: dict[str, list[str]] = {table: [] for table in tables}
-    sizes = dict(zip(files, lake.each(lake.sizes, files), strict=True))
-    if files and (_is_replacing(lake) or not set(before).issubset(lake.names(COMMITS))):
-        raise Misuse(f"a run replaces rows of {lake.name}; wait for it, or if it was killed, run the pipeline again")
-    for table, found in files.items():
-        for _, commit in sorted(commits.items()):
-            for file in commit["tables"].get(table, {"files": ()})["files"]:
-                size = sizes[table].get(file["file"].rpartition("/")[2])
-                if size is None or file.get("bytes", size) != size:
-                    state = "is missing" if size is None else f"has {size:,} bytes instead of {file['bytes']:,}"
-                    raise Misuse(
-                        f"{lake.name}/{file['file']} {state}; restore it, or write the tables again "
-                        "with wirekit pipeline --replace"
-                    )
-                found.append(file["file"])
-        if not commits:  # of an earlier version
-            found += [f"{table}/{name}" for name in sorted(filter(_PART.fullmatch, sizes[table]))]
-    return {table: [f"{lake.name}/{name}" for name in names] for table, names in files.items()}
-
-
-def _is_replacing(lake: Folder) -> bool:
-    """Whether a run removes commits at this moment, or was killed while it did."""
-    if lake.kind(_MOVES) != "file":
-        return False
-    try:
-        planned = _json_of(lake.read(_MOVES))
-    except FileNotFoundError:  # the run has just ended
-        return False
-    sources = [each[0] for each in planned if isinstance(each, list) and each] if isinstance(planned, list) else []
-    return any(str(source).startswith(f"{COMMITS}/") for source in sources)
-
-
-def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
-    """The commits of a lake, by the number of the bundle.
-
-    Raises:
-        Misuse: for a commit that wirekit did not write so; the text names its file.
-    """
-    names = [name for name in lake.names(COMMITS) if _COMMIT.fullmatch(name)]
-    contents = lake.each(lambda name: _json_of(lake.read(f"{COMMITS}/{name}")), names)
-    commits = {}
-    for name, commit in zip(names, contents, strict=True):
-        if not _is_commit(commit, name):
-            raise Misuse(f"{lake.name}/{COMMITS}/{name} is damaged; restore it, or write the tables elsewhere again")
-        commits[int(name.partition(".")[0])] = commit
-    return commits
-
-
-_OF_ANY_VERSION = {"version": int, "tables": dict}
-_TABLE = {"rows": int, "files": [{"file": str, "rows": int, "bytes": int}]}
-_TEXT = (str, type(None))
-_COMMIT_SHAPE = {
-    "bundle": int,
-    "wirekit": str,
-    "engine": str,
-    "configuration": {"protocol": str, "ports": dict, "raw": bool, "values": bool},
-    "inputs": [
-        {"file": str, "path": str, "capture": str, "size": int, "mtime": _TEXT, "mtime_ns": int, "sha256": _TEXT}
-    ],
-    "changed_while_read": [str],
-    "summary": dict,
-    "tables": dict.fromkeys(OUTPUTS, _TABLE),
-}
-_OPTIONAL = {
-    "continues": [str],
-    "open": [str],
-    STATE: [{"file": str, "bytes": int, "sha256": str, "captures": [str]}],
-}
-
-
-def _is_commit(commit: Any, name: str) -> bool:
-    """Whether JSON has the members of the commit of this name; only this version's are known beyond the tables."""
-    if not _has(commit, _OF_ANY_VERSION):
-        return False
-    lead = "part-"
-    if commit["version"] == VERSION:
-        optional = {each: shape for each, shape in _OPTIONAL.items() if each in commit}
-        if not _has(commit, _COMMIT_SHAPE | optional) or _commit_path(commit["bundle"]) != f"{COMMITS}/{name}":
-            return False
-        lead = f"part-{commit['bundle']:05}-"
-    for table, each in commit["tables"].items():
-        if not _has(each, {"files": [{"file": str}]}):
-            return False
-        parts = {file["file"].removeprefix(f"{table}/") for file in each["files"]}
-        if len(parts) < len(each["files"]) or not all(
-            part.startswith(lead) and _PART.fullmatch(part) for part in parts
-        ):
-            return False
-    return True
-
-
-def _has(value: Any, shape: Any) -> bool:
-    """Whether JSON has a shape: a type, a list with the shape of its elements, or a mapping with those of members."""
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_has(each, shape[0]) for each in value)
-    if isinstance(shape, dict):
-        return isinstance(value, dict) and all(
-            name in value and _has(value[name], each) for name, each in shape.items()
-        )
-    return isinstance(value, shape)
-
-
-def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
-    """The captures that another bundle can continue, with the places of their state in the lake."""
-    captures: dict[str, list[StateFile]] = {}
-    for _, commit in sorted(commits.items()):
-        for capture in commit.get("continues", ()):
-            captures.pop(capture, None)
-        for each in commit.get("state", ()):
-            for capture in each["captures"]:
-                captures.setdefault(capture, []).append(StateFile(each["file"], each["bytes"], each["sha256"]))
-    return captures
-
-
-def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several commits merged into one."""
-    ordered = sorted(commits, key=lambda commit: commit["bundle"])
-    tables = {
-        name: {
-            "rows": sum(commit["tables"][name]["rows"] for commit in ordered),
-            "files": [file for commit in ordered for file in commit["tables"][name]["files"]],
-        }
-        for name in OUTPUTS
-    }
-    summaries: dict[str, Any] = {}
-    for commit in ordered:
-        for name, each in commit["summary"].items():
-            summaries[name] = _both(summaries[name], each) if name in summaries else each
-    return {
-        **{name: ordered[-1][name] for name in ("format", "version", "wirekit", "engine", "configuration")},
-        "bundles": [commit["bundle"] for commit in ordered],
-        "inputs": [each for commit in ordered for each in commit["inputs"]],
-        "changed_while_read": [each for commit in ordered for each in commit["changed_while_read"]],
-        "summary": {name: summaries[name] for name in sorted(summaries)},
-        "tables": tables,
-    }
-
-
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary of a capture that has files in two bundles."""
-    both = FileSummary.from_json(one)
-    both.merge(FileSummary.from_json(other))
-    return both.to_json()
-
-
 def _states(number: int, manifests: list[Manifest]) -> tuple[dict[str, Any], Moves]:
     """The commit's entry for the state of captures (None without any), and the moves of its files."""
     written = [(manifest.attempt, manifest.state) for manifest in manifests if manifest.state is not None]
@@ -516,10 +356,6 @@ def _states(number: int, manifests: list[Manifest]) -> tuple[dict[str, Any], Mov
         files.append({"file": name, "bytes": state.bytes, "sha256": state.sha256, "captures": [*state.captures]})
         moves.append((f"{_ATTEMPTS}/{attempt}/{state.name}", name))
     return {STATE: files}, moves
-
-
-def _commit_path(number: int) -> str:
-    return f"{COMMITS}/{number:05}.json"
 
 
 def _text(content: Mapping[str, Any]) -> bytes:
@@ -536,9 +372,9 @@ def _check_move(source: str, target: str) -> None:
     for path in (source, target):
         above, _, base = path.rpartition("/")
         inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")
-        part = above in (STATE, *OUTPUTS) and _PART.fullmatch(base)
-        if not (inside or part or (above == COMMITS and _COMMIT.fullmatch(base))):
-            raise Misuse(f"{_MOVES} names {path}, which wirekit did not write; remove {WORK}")
+        part = above in (STATE, *OUTPUTS) and PART.fullmatch(base)
+        if not (inside or part or (above == COMMITS and COMMIT.fullmatch(base))):
+            raise Misuse(f"{MOVES} names {path}, which wirekit did not write; remove {WORK}")
 
 
 def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
@@ -569,7 +405,7 @@ def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
     if not foreign:
         for name, files in inside.items():
             if name not in logged:  # any writer of a Delta table may add files to its folder
-                pattern = _COMMIT if name == COMMITS else _PART
+                pattern = COMMIT if name == COMMITS else PART
                 foreign += [f"{name}/{file}" for file in files if not pattern.fullmatch(file)]
     if foreign:
         raise Misuse(
@@ -602,13 +438,5 @@ def _are_commits(lake: Folder, names: Iterable[str]) -> bool:
 
 
 def _is_ours(content: bytes) -> bool:
-    commit = _json_of(content)
+    commit = json_of(content)
     return isinstance(commit, dict) and commit.get("format") == FORMAT
-
-
-def _json_of(content: bytes) -> Any:
-    """The value of JSON; None for other content, because a folder may have files of others."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None

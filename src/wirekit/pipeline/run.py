@@ -14,10 +14,11 @@ from wirekit.errors import Misuse
 from wirekit.pipeline import delta
 from wirekit.pipeline.bundles import BUNDLE_BYTES, plan_bundles
 from wirekit.pipeline.carried import IDLE_US, Carried, Continuation
+from wirekit.pipeline.commits import open_captures
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.ids import run_id
 from wirekit.pipeline.inputs import Identification, Job
-from wirekit.pipeline.output import Output, open_captures
+from wirekit.pipeline.output import Output
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import FileSummary, Summary

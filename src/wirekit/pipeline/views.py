@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from wirekit.pipeline.commits import lake_files
 from wirekit.pipeline.delta import has_log, table_of
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Job
-from wirekit.pipeline.output import lake_files
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.storage import is_remote, place_of

@@ -79,11 +79,11 @@ def frame(version: Node, payloads: dict[int, Node], *refused: Refused) -> Struct
     )
 
 
-RESERVED = 34
-"""The number of FETCH_ACK_INDEX, which JoyQueue does not implement."""
 WITHOUT_CODEC = Refused(
     "type",
-    unnamed(this.type, COMMANDS) | (this.type == RESERVED) | (this.type == -RESERVED),
+    unnamed(this.type, COMMANDS)
+    | (this.type == int(COMMANDS["FETCH_ACK_INDEX"]))
+    | (this.type == int(COMMANDS["FETCH_ACK_INDEX_ACK"])),
     "JoyQueue throws a CodecException for a command that it does not know, and closes the connection",
     "DefaultDecoder.java:77-80, NettyDecoder.java:50-52",
 )

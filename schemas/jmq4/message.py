@@ -124,9 +124,15 @@ the text of an MQTT client."""
 IS_COMPRESSION = (this.system_code.compression > 0) & (
     (this.system_code.compression != SNAPPY + 1) | (this.system_code.message_version != 0)
 )
-IS_BATCH = (
-    (this.system_code.batch == 1) & (this.system_code.reserved == 0) & (this.system_code.source == JOYQUEUE_SOURCE)
-)
+"""Whether the number names a compression. Of messages of version 0, two of its bits count, so that 4 is none."""
+
+
+def is_batch(of_source: Any) -> Any:
+    """An expression for messages whose body is a batch; for ``of_source`` see ``opened_body``."""
+    return (this.system_code.batch == 1) & (this.system_code.reserved == 0) & of_source
+
+
+OF_JOYQUEUE = this.system_code.source == JOYQUEUE_SOURCE
 
 
 def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT_BYTES) -> Struct:
@@ -156,7 +162,7 @@ def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT
             ),
             Refused(
                 "flag",
-                ~this.body & (this.flag != 0) & IS_BATCH,
+                ~this.body & (this.flag != 0) & is_batch(OF_JOYQUEUE),
                 "JoyQueue's consumers throw an exception for an empty batch whose flag is not 0",
                 "BatchMessageSerializer.java:92-133",
             ),
@@ -229,11 +235,11 @@ def opened_body(compressions: SymbolTable, batch: Node, of_source: Any) -> Compr
         nullable_bytes,
         (code.compressed, code.compression, code.batch, code.message_version == 0),
         framings,
-        IfThenElse((code.batch == 1) & (code.reserved == 0) & of_source, batch, rest()),
+        IfThenElse(is_batch(of_source), batch, rest()),
     )
 
 
-OPENED = opened_body(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == JOYQUEUE_SOURCE)
+OPENED = opened_body(COMPRESSIONS, BATCH_OF_MESSAGE, OF_JOYQUEUE)
 OPENED_MESSAGE = message(string1, OPENED, CLIENT_IP)
 DOCUMENTED_OPENED_MESSAGE = documented_message(opened_body(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 

@@ -29,6 +29,9 @@ FLAGS = Bits(
     order="msb",
 )
 
+MOST_OPTIONS = 15 * 4 - 20
+"""The maximum size of the options in bytes."""
+
 TCP = Struct(
     "source_port" / uint16,
     "destination_port" / uint16,

@@ -14,12 +14,10 @@ from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
-from wirekit.errors import Damaged
+from wirekit.errors import Damaged, WireError
 from wirekit.schemas.net import ip, link, tcp, tunnels
 from wirekit.values import Record, Symbol
 
-MOST_OPTIONS = 40
-"""The maximum size of TCP's options in bytes."""
 MOST_LAYERS = 13
 """Layouts of a packet that are read: a frame, and the UDP and VXLAN headers and the frames of four tunnels in it."""
 
@@ -98,9 +96,9 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             missing = packet.original_length - len(packet.data)
             if missing > 0 or key in _PACKETS or key in _INSIDE:
                 reason, detail = "cut" if missing > 0 else "damaged", str(decoded.error)
-            if missing <= 0 or not _reaches_options(decoded.value):
+            if missing <= 0 or not _ends_in_options(decoded.value, decoded.error):
                 break  # such as a datagram that is no tunnel
-            options = bytes(min(missing, MOST_OPTIONS))
+            options = bytes(min(missing, tcp.MOST_OPTIONS))
             decoded, whole = decode(data + options, key, offset=offset), packet._replace(data=packet.data + options)
             if decoded.error is not None:
                 break
@@ -149,13 +147,11 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     return _skipped(packet, reason, detail)
 
 
-def _reaches_options(layer: Any) -> bool:
-    """Whether a packet that was not decoded to its end has all fields of the TCP header before the options."""
-    while isinstance(layer, Record):
-        if isinstance(layer, _TCP):
-            return "urgent_pointer" in layer
+def _ends_in_options(layer: Any, error: WireError) -> bool:
+    """Whether a packet was decoded up to the options of TCP."""
+    while isinstance(layer, Record) and not isinstance(layer, _TCP):
         layer = layer.get("payload")
-    return False
+    return isinstance(layer, _TCP) and error.path.rpartition(".")[2] == "options"
 
 
 def _segment(packet: Packet, file: int, decoded: Decoded, network: Record, layer: Record, end: int) -> Segment:

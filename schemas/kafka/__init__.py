@@ -145,7 +145,7 @@ PROTOCOL = Protocol(
     recognised_by=("request", "offset_commit.request.v0.beta"),
     limits=Limits(frame=100 * 1024 * 1024),
     ports=(9092,),
-    stored={"log_segment": "wirekit.protocols.kafka.reading:pieces_of_file"},
+    stored={"log_segment": "wirekit.protocols.kafka.segment_file:pieces_of_file"},
     stored_columns={"log_segment": "wirekit.protocols.kafka.columns:pieces_of_file"},
     stored_walks={"log_segment": "wirekit.protocols.kafka.columns:walk"},
     stored_names={
@@ -155,7 +155,7 @@ PROTOCOL = Protocol(
         "offset_checkpoint": r"(recovery-point|replication|cleaner)-offset-checkpoint",
         "meta_properties": r"meta\.properties",
     },
-    stored_topics={"log_segment": "wirekit.protocols.kafka.reading:topic_of_file"},
+    stored_topics={"log_segment": "wirekit.protocols.kafka.segment_file:topic_of_file"},
     examined=dict.fromkeys(_of_messages(), "wirekit.protocols.kafka.dialogue:examine"),
     directory="wirekit.protocols.kafka.data_directory:check",
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),

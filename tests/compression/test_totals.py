@@ -129,7 +129,7 @@ def test_a_segment_is_read_in_parts_that_may_grow_so_much(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However well its sets are compressed, a segment is read to its end; but a set that is too much alone ends it."""
-    from wirekit.protocols.kafka import reading
+    from wirekit.protocols.kafka import segment_file
 
     if engine == "columns":
         pytest.importorskip("numba")
@@ -138,8 +138,8 @@ def test_a_segment_is_read_in_parts_that_may_grow_so_much(
         monkeypatch.setattr(columns, "scan", partial(columns.scan, limits=LIMITS))
         pieces_of_file = columns.pieces_of_file
     else:
-        pieces_of_file = reading.pieces_of_file
-    monkeypatch.setattr(reading, "decode", partial(reading.decode, limits=LIMITS))
+        pieces_of_file = segment_file.pieces_of_file
+    monkeypatch.setattr(segment_file, "decode", partial(segment_file.decode, limits=LIMITS))
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(packed(23))
     pieces = list(pieces_of_file(str(path)))

@@ -19,7 +19,7 @@ from wirekit.compression import compress
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
-from wirekit.protocols.kafka import columns, reading
+from wirekit.protocols.kafka import columns, segment_file
 from wirekit.stored import Piece
 
 CAPTURES = Path(__file__).parents[2] / "../shared/captures/kafka"
@@ -162,7 +162,7 @@ def test_lines_are_the_same(
     path = folder / "00000000000000000000.log"
     path.write_bytes(DAMAGE[name])
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     assert run(path, "columns") == run(path, "rows")
 
 
@@ -174,7 +174,7 @@ def test_the_size_of_a_piece_changes_no_problem(
     path, by_size = tmp_path / "00000000000000000000.log", []
     path.write_bytes(WHOLE + DAMAGE[name] + WHOLE)
     for size in (300, 1000, 1 << 22):
-        monkeypatch.setattr(reading, "PIECE", size)
+        monkeypatch.setattr(segment_file, "PIECE", size)
         by_size += [run(path, engine) for engine in ("columns", "rows")]
     assert all(each == by_size[0] for each in by_size)
 
@@ -217,14 +217,14 @@ def test_segments_in_order_are_read_in_columns() -> None:
         assert pieces
         assert all(piece.batch is not None for piece in pieces)
         assert [m for piece in pieces for m in piece.all_messages()] == [
-            m for piece in reading.pieces_of_file(str(path)) for m in piece.messages
+            m for piece in segment_file.pieces_of_file(str(path)) for m in piece.messages
         ]
 
 
 def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "PIECE", len(WHOLE))
+    monkeypatch.setattr(segment_file, "PIECE", len(WHOLE))
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(WHOLE + trailing(WHOLE) + WHOLE * 2)
     pieces = list(columns.pieces_of_file(str(path)))
@@ -260,8 +260,8 @@ def test_whole_messages_that_exceed_the_memory_together_are_read(
     one = message_set(message(content, magic=1, codec="GZIP", offset=len(content) - 1))
     entries = [(number * len(content) + len(content) - 1).to_bytes(8, "big") + one[8:] for number in range(count + 1)]
     path.write_bytes(b"".join(entries)[:-7])
-    assert columns.scan(reading.SEGMENT, path.read_bytes(), wrappers=True)[1].num_rows
-    for pieces_of_file in (columns.pieces_of_file, reading.pieces_of_file):
+    assert columns.scan(columns.SEGMENT, path.read_bytes(), wrappers=True)[1].num_rows
+    for pieces_of_file in (columns.pieces_of_file, segment_file.pieces_of_file):
         in_columns, one_by_one, errors = list[int](), list[int | None](), list[str]()
         for piece in pieces_of_file(str(path)):
             in_columns += piece.batch["offset"].to_pylist() if piece.batch is not None else []
@@ -274,7 +274,9 @@ def test_whole_messages_that_exceed_the_memory_together_are_read(
         assert errors == [f"expected a whole message or zeros, found {len(one) - 7} bytes of one"]
 
 
-@pytest.mark.parametrize("pieces_of_file", [columns.pieces_of_file, reading.pieces_of_file], ids=["columns", "objects"])
+@pytest.mark.parametrize(
+    "pieces_of_file", [columns.pieces_of_file, segment_file.pieces_of_file], ids=["columns", "objects"]
+)
 @pytest.mark.parametrize(("size", "torn"), [(0, 0), (2, 0), (2.5, 1), (4, 0)])
 def test_a_segment_that_is_truncated_while_it_is_read_ends_there(
     pieces_of_file: Callable[[str], Iterator[Piece]],
@@ -285,7 +287,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(
 ) -> None:
     """A broker truncates a segment at the end of a message, which may be behind what was read, or before it."""
     one = message_set(message(bytes(20_000), offset=7))  # is larger than the buffer of a file
-    monkeypatch.setattr(reading, "PIECE", 2 * len(one))
+    monkeypatch.setattr(segment_file, "PIECE", 2 * len(one))
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(9 * one)
     pieces = pieces_of_file(str(path))

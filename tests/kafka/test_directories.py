@@ -24,7 +24,7 @@ from wirekit.cli import main
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
-from wirekit.protocols.kafka import columns, reading
+from wirekit.protocols.kafka import columns, segment_file
 from wirekit.protocols.kafka.data_directory import check
 from wirekit.protocols.kafka.partition import _Partition
 from wirekit.protocols.kafka.searching import Search
@@ -55,7 +55,7 @@ def problems(folder: Path) -> list[tuple[str, int | None, int | None, str]]:
 @pytest.mark.parametrize("log", sorted(DISK.glob("*.log")), ids=lambda path: path.name)
 def test_fixtures_are_in_order(log: Path, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     release, _, name = log.stem.partition("-")
     folder = copied(tmp_path, release, name)
     reported = problems(folder)
@@ -263,7 +263,7 @@ def test_damage_is_reported_with_its_place(
     name: str, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     damage, expected = DAMAGE[name]
     damage(folder)
@@ -297,7 +297,7 @@ def test_a_segment_is_read_on_behind_damage(
     junk: bytes, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     path = folder / f"{BASE}.log"
     data = bytearray(path.read_bytes())
@@ -341,7 +341,7 @@ def test_a_wrong_checksum_is_blamed_on_its_message_alone(
 ) -> None:
     """Whose timestamp is not known: entries of the time index that may be of it are not compared."""
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     folder = copied(tmp_path, "0.10.2.2", name)
     path = folder / f"{BASE}.log"
     whole = path.read_bytes()
@@ -357,7 +357,7 @@ def test_a_size_that_is_too_large_is_blamed_on_its_message_alone(
     piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     folder = copied(tmp_path, "0.10.2.2", "t-gzip-0")
     path = folder / f"{BASE}.log"
     whole = path.read_bytes()
@@ -399,7 +399,7 @@ def test_bytes_that_are_lost_hide_no_other_message(lost: int, tmp_path: Path) ->
     size, start = len(MANY[5]), len(b"".join(MANY[:5]))
     for place in range(size - lost):
         path.write_bytes(whole[: start + place] + whole[start + place + lost :])
-        messages = [each for piece in reading.pieces_of_file(str(path)) for each in piece.all_messages()]
+        messages = [each for piece in segment_file.pieces_of_file(str(path)) for each in piece.all_messages()]
         assert {each.offset for each in messages if each.check == "ok"} == {*range(60)} - {5}, place
         report = check(folder)
         assert report is not None
@@ -421,7 +421,9 @@ def test_messages_after_an_undecodable_one_count_if_messages_prints_them(
     folder = tmp_path / "t-0"
     folder.mkdir()
     (folder / f"{BASE}.log").write_bytes(data)
-    messages = [each for piece in reading.pieces_of_file(str(folder / f"{BASE}.log")) for each in piece.all_messages()]
+    messages = [
+        each for piece in segment_file.pieces_of_file(str(folder / f"{BASE}.log")) for each in piece.all_messages()
+    ]
     report = check(folder)
     assert report is not None
     assert report.facts["segments"][0]["messages"] == len(messages) == (5 if wrapped else 58)
@@ -444,12 +446,12 @@ SEVERAL = {
 def test_several_damages_hide_no_other_message(name: str, tmp_path: Path) -> None:
     folder = written(tmp_path, SEVERAL[name])
     path = str(folder / f"{BASE}.log")
-    messages = [each for piece in reading.pieces_of_file(path) for each in piece.all_messages()]
+    messages = [each for piece in segment_file.pieces_of_file(path) for each in piece.all_messages()]
     assert {each.value for each in messages if each.check == "ok"} == {b"v" * 40}
     good = {each.offset for each in messages if each.check == "ok"}
     assert good.issuperset({*range(60)} - SEVERAL[name].keys()), name
     assert [len(piece.batch or list(piece.messages)) for piece in columns.pieces_of_file(path)] == [
-        len(list(piece.messages)) for piece in reading.pieces_of_file(path)
+        len(list(piece.messages)) for piece in segment_file.pieces_of_file(path)
     ]
     report = check(folder)
     assert report is not None
@@ -471,7 +473,7 @@ def test_a_checksum_covers_the_bytes_after_the_fields(whole: bool, wrapped: bool
     folder = tmp_path / "t-0"
     folder.mkdir()
     (folder / f"{BASE}.log").write_bytes(data)
-    [piece] = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    [piece] = segment_file.pieces_of_file(str(folder / f"{BASE}.log"))
     assert [each.check for each in piece.messages] == ["ok", "ok" if whole else "bad", "ok"]
     wrong = [text for *_, text in problems(folder) if "checksum" in text]
     offset, where = (2, ", in compressed data") if wrapped else (1, "")
@@ -485,7 +487,7 @@ def test_an_undecodable_message_with_a_wrong_size_hides_no_messages(
 ) -> None:
     """Even if the size leads to the beginning of a later message."""
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     bad = flipped(resized(MANY[5], size), 16, 8)
     folder = written(tmp_path, {5: bad})
     assert problems(folder) == [
@@ -497,7 +499,7 @@ def test_an_undecodable_message_with_a_wrong_size_hides_no_messages(
     (segment,) = report.facts["segments"]
     assert (segment["messages"], segment["last_offset"]) == (59, 59)
     with open(folder / f"{BASE}.log", "rb") as file:
-        pieces = list(reading.pieces_of_file(file.name))
+        pieces = list(segment_file.pieces_of_file(file.name))
     assert sum(1 for each in pieces for _ in each.messages) == 59
 
 
@@ -505,7 +507,7 @@ def test_messages_in_the_value_of_an_undecodable_message_are_not_read(tmp_path: 
     bad = flipped(message_set(message(MANY[20] + MANY[21], offset=5, magic=1)), 16, 8)
     folder = written(tmp_path, {5: bad})
     assert [text for *_, text in problems(folder)] == ["message.magic: expected magic: V0 (0), V1 (1), found 9"]
-    pieces = list(reading.pieces_of_file(str(folder / f"{BASE}.log")))
+    pieces = list(segment_file.pieces_of_file(str(folder / f"{BASE}.log")))
     assert sum(1 for each in pieces for _ in each.messages) == 59
     assert [part.length for each in pieces for part in each.damaged] == [len(bad)]
 
@@ -515,7 +517,7 @@ def test_a_wrong_size_behind_an_undecodable_message_hides_no_messages(
     piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     each = len(MANY[0])
     folder = written(tmp_path, {2: flipped(MANY[2], 16, 8), 9: resized(MANY[9], 900)})
     assert sorted((place or 0, text) for _, _, place, text in problems(folder)) == [
@@ -535,7 +537,7 @@ def test_a_damaged_offset_of_a_message_with_a_wrong_size_hides_no_messages(tmp_p
     report = check(folder)
     assert report is not None
     assert report.facts["segments"][0]["messages"] == 60
-    pieces = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    pieces = segment_file.pieces_of_file(str(folder / f"{BASE}.log"))
     assert sum(1 for each in pieces for _ in each.messages) == 60
 
 
@@ -545,12 +547,12 @@ def test_a_damaged_offset_before_damage_hides_no_messages(
 ) -> None:
     """The message after it is no message, and neither the commands nor the tables stop there."""
     if piece is not None:
-        monkeypatch.setattr(reading, "PIECE", piece)
+        monkeypatch.setattr(segment_file, "PIECE", piece)
     folder = written(tmp_path, {5: flipped(flipped(MANY[5], 0, 0x40), 40, 1), 6: b"\x55" * len(MANY[6])})
     report = check(folder)
     assert report is not None
     assert report.facts["segments"][0]["messages"] == 59
-    for read in (reading.pieces_of_file, columns.pieces_of_file):
+    for read in (segment_file.pieces_of_file, columns.pieces_of_file):
         pieces = list(read(str(folder / f"{BASE}.log")))
         assert sum(1 for each in pieces for _ in each.all_messages()) == 59
         assert not any(each.errors for each in pieces)
@@ -568,7 +570,7 @@ def test_messages_in_a_last_set_that_does_not_decompress_are_not_read(tmp_path: 
     report = check(folder)
     assert report is not None
     assert report.facts["segments"][0]["messages"] == 60
-    (piece,) = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    (piece,) = segment_file.pieces_of_file(str(folder / f"{BASE}.log"))
     assert sum(1 for _ in piece.messages) == 60
 
 
@@ -583,18 +585,18 @@ def test_sizes_beyond_the_end_of_the_file_do_not_make_the_walk_longer(
     many = 300
     path.write_bytes(b"".join(message_set(message(bytes(2000), offset=n)) + torn for n in range(many)))
     (folder / f"{BASE}.index").write_bytes(b"")
-    read, window = [], reading.SegmentFile.window
+    read, window = [], segment_file.SegmentFile.window
 
-    def counted(self: reading.SegmentFile) -> memoryview:
+    def counted(self: segment_file.SegmentFile) -> memoryview:
         read.append(len(data := window(self)))
         return data
 
-    monkeypatch.setattr(reading.SegmentFile, "window", counted)
+    monkeypatch.setattr(segment_file.SegmentFile, "window", counted)
     report = check(folder)
     assert report is not None
     assert report.facts["segments"][0]["messages"] == many
     by_directory = sum(read)
-    assert sum(1 for each in reading.pieces_of_file(str(path)) for _ in each.messages) == many
+    assert sum(1 for each in segment_file.pieces_of_file(str(path)) for _ in each.messages) == many
     assert by_directory < 5 * path.stat().st_size
     assert sum(read) - by_directory < 5 * path.stat().st_size
 

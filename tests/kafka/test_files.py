@@ -16,13 +16,13 @@ import wirekit
 from tests.kafka.golden import message, message_set
 from wirekit.cli import group
 from wirekit.conversation import Message
-from wirekit.protocols.kafka import reading
+from wirekit.protocols.kafka import segment_file
 
 SEGMENTS = sorted((Path(__file__).parents[2] / "fixtures" / "kafka" / "disk").glob("*.log"))
 
 
 def read(path: Path) -> Iterator[Message]:
-    for piece in reading.pieces_of_file(str(path)):
+    for piece in segment_file.pieces_of_file(str(path)):
         assert not piece.problems
         yield from piece.messages
 
@@ -32,7 +32,7 @@ def read(path: Path) -> Iterator[Message]:
 def test_pieces_of_any_size_give_the_same_messages(path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(read(path))
     assert whole
-    monkeypatch.setattr(reading, "PIECE", piece)
+    monkeypatch.setattr(segment_file, "PIECE", piece)
     assert list(read(path)) == whole
 
 
@@ -42,8 +42,8 @@ def test_offsets_of_pieces_are_those_of_the_file(tmp_path: Path, monkeypatch: py
     path = tmp_path / "t-x-7" / "00000000000000000000.log"
     path.parent.mkdir()
     path.write_bytes(one * 9 + one[:-1])
-    monkeypatch.setattr(reading, "PIECE", 2 * len(one) + 5)
-    pieces = list(reading.pieces_of_file(str(path)))
+    monkeypatch.setattr(segment_file, "PIECE", 2 * len(one) + 5)
+    pieces = list(segment_file.pieces_of_file(str(path)))
     assert [piece.offset for piece in pieces] == [0, 2 * len(one), 4 * len(one), 6 * len(one), 8 * len(one)]
     assert [piece.length for piece in pieces] == [*[2 * len(one)] * 4, 2 * len(one) - 1]
     (error,) = pieces[-1].errors
@@ -69,10 +69,10 @@ ONE, TWO, THREE = (message_set(message(b"value %d" % offset, offset=offset)) for
 def test_reading_goes_on_behind_damage(
     damage: bytes, path: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "PIECE", piece)
+    monkeypatch.setattr(segment_file, "PIECE", piece)
     segment = tmp_path / "00000000000000000000.log"
     segment.write_bytes(ONE + damage + THREE)
-    pieces = list(reading.pieces_of_file(str(segment)))
+    pieces = list(segment_file.pieces_of_file(str(segment)))
     assert [message.value for piece in pieces for message in piece.messages] == [b"value 1", b"value 3"]
     (damaged,) = (each for piece in pieces for each in piece.damaged)
     assert (damaged.offset, damaged.length) == (len(ONE), len(damage))
@@ -84,7 +84,7 @@ def test_bytes_that_only_resemble_a_message_are_none(tmp_path: Path) -> None:
     segment = tmp_path / "00000000000000000000.log"
     for behind in (THREE[:-1], ONE, THREE[:-1] + b"\0", message_set(message(b"far", offset=1 << 40))):
         segment.write_bytes(TWO + b"\x55" * 50 + behind)
-        (*_, last) = reading.pieces_of_file(str(segment))
+        (*_, last) = segment_file.pieces_of_file(str(segment))
         assert [error.offset for error in last.errors] == [len(TWO)]
 
 
@@ -93,7 +93,7 @@ def test_a_large_message_behind_damage_may_be_followed_by_part_of_a_header(tmp_p
     segment = tmp_path / "00000000000000000000.log"
     large = message_set(message(b"x" * 20_000, offset=3))
     segment.write_bytes(ONE + b"\x55" * 50 + large + bytes(7) + b"\x04")
-    pieces = list(reading.pieces_of_file(str(segment)))
+    pieces = list(segment_file.pieces_of_file(str(segment)))
     assert [len(each.value or b"") for piece in pieces for each in piece.messages] == [7, 20_000]
 
 
@@ -115,7 +115,7 @@ def test_a_size_that_is_too_large_hides_no_other_message(
 
     The message itself is not said to be in order, as its CRC covers what its size names.
     """
-    monkeypatch.setattr(reading, "PIECE", piece)
+    monkeypatch.setattr(segment_file, "PIECE", piece)
     one, two, *others = (
         message_set(inside(magic, n) if compressed else message(b"value %d" % n, offset=n, magic=magic))
         for n in range(1, 6)
@@ -124,7 +124,7 @@ def test_a_size_that_is_too_large_hides_no_other_message(
     segment = tmp_path / "00000000000000000000.log"
     for more in range(1, len(behind) + 3):
         segment.write_bytes(one + with_size(two, len(two) - 12 + more) + behind)
-        pieces = list(reading.pieces_of_file(str(segment)))
+        pieces = list(segment_file.pieces_of_file(str(segment)))
         verdicts = [(m.offset, m.check) for each in pieces for m in each.messages]
         assert [each for each in verdicts if each[0] != 2] == [(n, "ok") for n in (1, 3, 4, 5)]
         assert (2, "ok") not in verdicts
@@ -140,7 +140,7 @@ def test_bytes_behind_a_value_are_covered_by_the_crc(tmp_path: Path) -> None:
         long = TWO[16:] + b"more"
         body = (zlib.crc32(long) if crc is None else crc).to_bytes(4, "big") + long
         segment.write_bytes(ONE + TWO[:8] + len(body).to_bytes(4, "big") + body + THREE)
-        pieces = list(reading.pieces_of_file(str(segment)))
+        pieces = list(segment_file.pieces_of_file(str(segment)))
         assert [m.check for piece in pieces for m in piece.messages] == ["ok", check, "ok"]
         assert sum(gap.length for piece in pieces for gap in piece.gaps) == 4
         assert not any(piece.damaged for piece in pieces)
@@ -152,7 +152,7 @@ def test_preallocated_zeros_end_a_segment(zeros: int, tmp_path: Path, monkeypatc
     one = wirekit.encode("kafka.message_set", {"messages": [message]})
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(one * 3 + bytes(zeros))
-    monkeypatch.setattr(reading, "PIECE", len(one) + 20)
+    monkeypatch.setattr(segment_file, "PIECE", len(one) + 20)
     assert len(list(read(path))) == 3
 
 
@@ -193,7 +193,7 @@ def test_compressed_data_that_cannot_be_opened_is_a_problem_with_its_reason(tmp_
     data = wirekit.encode("kafka.message_set", {"messages": [wrapper]})
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(ONE + data + TWO)
-    (piece,) = reading.pieces_of_file(str(path))
+    (piece,) = segment_file.pieces_of_file(str(path))
     place = f"{len(cut)} unexplained bytes at byte {len(ONE) + len(data) - len(cut)}"
     reason = f"gzip: expected a complete gzip member, found one cut after {len(cut)} bytes"
     assert piece.problems == [f"{place}: {reason}"]

@@ -9,7 +9,8 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import DISK, message, message_set
-from wirekit.protocols.kafka.reading import messages_of, pieces_of_file
+from wirekit.protocols.kafka.reading import messages_of
+from wirekit.protocols.kafka.segment_file import pieces_of_file
 
 LOGS = sorted(DISK.glob("*.log"))
 LINE = re.compile(

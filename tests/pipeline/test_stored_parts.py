@@ -22,7 +22,7 @@ from wirekit.pipeline import parallel, serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.stored import parts_of, stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.protocols.kafka import reading
+from wirekit.protocols.kafka import segment_file
 from wirekit.stored import Part
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ PLAIN = b"".join(message_set(message(b"value %d" % offset, offset=offset, magic=
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "STRETCH", STRETCH)
-    monkeypatch.setattr(reading, "PIECE", 1000)
+    monkeypatch.setattr(segment_file, "PIECE", 1000)
 
 
 def entries(data: bytes) -> Iterator[bytes]:
@@ -142,7 +142,7 @@ def test_the_size_of_a_piece_changes_no_row(name: str, tmp_path: Path, monkeypat
     file = segment(tmp_path, PLAIN + DAMAGE[name] + PLAIN)
     by_size = []
     for size in (1000, 5000, 1 << 22):
-        monkeypatch.setattr(reading, "PIECE", size)
+        monkeypatch.setattr(segment_file, "PIECE", size)
         by_size.append(read(file, [None]))
     assert by_size[0] == by_size[1] == by_size[2]
 
@@ -228,17 +228,17 @@ def small_stretches(mark: Path, gone: str = "") -> Callable[[Task], Task]:
             import os
 
             from wirekit import stored
-            from wirekit.protocols.kafka import reading
+            from wirekit.protocols.kafka import segment_file
 
             if gone and getattr(task, "func", task).__name__ == "read_whole" and not mark.exists():
                 mark.touch()
                 os.unlink(gone)
-            before = stored.STRETCH, reading.PIECE
-            stored.STRETCH, reading.PIECE = 3000, 1000
+            before = stored.STRETCH, segment_file.PIECE
+            stored.STRETCH, segment_file.PIECE = 3000, 1000
             try:
                 return task(job, attempts, number)
             finally:
-                stored.STRETCH, reading.PIECE = before
+                stored.STRETCH, segment_file.PIECE = before
 
         return run
 

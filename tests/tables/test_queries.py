@@ -20,7 +20,7 @@ from wirekit.capture.tcp import Segment
 from wirekit.conversation import Frame
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Job, find_inputs
-from wirekit.protocols.kafka.reading import pieces_of_file
+from wirekit.protocols.kafka.segment_file import pieces_of_file
 from wirekit.tables import queries
 from wirekit.tables.columns import FROM_INPUTS, OUTPUTS, TABLES
 from wirekit.tables.queries import query

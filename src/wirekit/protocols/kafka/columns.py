@@ -25,16 +25,9 @@ from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
 from wirekit.compression_quick import opener
 from wirekit.errors import WireError
-from wirekit.protocols.kafka.reading import (
-    CODEC_NAMES,
-    ENTRY_HEAD,
-    LOG_APPEND_TIME,
-    NO_TIMESTAMP,
-    SEGMENT,
-    ZEROS,
-    SegmentFile,
-)
+from wirekit.protocols.kafka.reading import CODEC_NAMES, ENTRY_HEAD, LOG_APPEND_TIME, NO_TIMESTAMP, SEGMENT
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE
+from wirekit.protocols.kafka.segment_file import ZEROS, SegmentFile
 from wirekit.protocols.kafka.tables import SET_FIELDS
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES

@@ -13,8 +13,8 @@ from typing import Any
 from wirekit.decoding import decode
 from wirekit.errors import plural
 from wirekit.protocols.kafka.partition import check_partition, read_whole, unreadable
-from wirekit.protocols.kafka.reading import named_partition
 from wirekit.protocols.kafka.searching import base_offset
+from wirekit.protocols.kafka.segment_file import named_partition
 from wirekit.stored import Problem, Report
 
 CHECKPOINTS = {

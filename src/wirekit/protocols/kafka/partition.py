@@ -43,16 +43,9 @@ from wirekit.decoding import decode
 from wirekit.errors import Damaged, plural
 from wirekit.protocols.kafka.columns import FIELDS, numbers, resolved, scanned, verified
 from wirekit.protocols.kafka.damaged_sets import SET, Sets
-from wirekit.protocols.kafka.reading import (
-    ENTRY_HEAD,
-    NO_TIMESTAMP,
-    SEGMENT,
-    ZEROS,
-    SegmentFile,
-    named_partition,
-    verdicts,
-)
+from wirekit.protocols.kafka.reading import ENTRY_HEAD, NO_TIMESTAMP, SEGMENT, verdicts
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
+from wirekit.protocols.kafka.segment_file import ZEROS, SegmentFile, named_partition
 from wirekit.stored import Problem, Report
 
 INDEX = re.compile(r"(\d{20})\.(index|timeindex)")

@@ -133,7 +133,8 @@ class RuleSet:
     """The rules of a protocol.
 
     Attributes:
-        events: returns the events of a frame, in order; ``Event(LOST)`` if they cannot be determined.
+        events: returns the events of a frame, in order; ``Event(LOST)`` if they cannot be determined. The frame may
+            lack its ``messages``, and its description the ``pair``.
         steps, rules: for each event, the rules are checked first, then the steps are applied.
         initial: {table: state of a key that was never set}; by default ABSENT.
         shared: tables that all connections of a client share.

@@ -16,7 +16,7 @@ from typing import Any
 
 from wirekit.conversation import OTHER_SIDES, SIDES, Frame
 from wirekit.errors import Limit
-from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, UNPAIRED, command_of
+from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, NUMBERED_APART, UNPAIRED, command_of
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
 from wirekit.wire import this
@@ -104,12 +104,18 @@ def _of_command(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Even
     if number is None or number == NO_REQUEST:
         return
     if frame.description.role == "request":
-        yield Event("request", {"pair": frame.description.pair})
+        yield Event("request", {"pair": _pair(api, number)})
     elif frame.request is None:
         yield Event("answer to nothing", fields)
     else:
-        usual = (*ANSWERS.get(frame.request.description.api or "", (api,)), "ERROR")
-        yield Event("answer", {"pair": frame.request.description.pair, "other": api not in usual})
+        request_api = frame.request.description.api or ""
+        usual = (*ANSWERS.get(request_api, (api,)), "ERROR")
+        yield Event("answer", {"pair": _pair(request_api, number), "other": api not in usual})
+
+
+def _pair(request_api: str, number: int) -> tuple[str, int]:
+    """What a request and its answer share: requests of some kinds are numbered apart."""
+    return NUMBERED_APART.get(request_api, "id"), number
 
 
 def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]:

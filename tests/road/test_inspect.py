@@ -27,8 +27,9 @@ from tests.road.kafka_connections import list_groups
 from tests.road.law import CAPTURES, EXHAUSTIVE
 from tests.road.test_long_names import produced
 from tests.road.test_pairing import capture
-from wirekit.cli import group, inspect, overview_columns
+from wirekit.cli import group, inspect, overview_columns, rules
 from wirekit.pipeline import roads
+from wirekit.pipeline.flows import Writer
 from wirekit.road import tables
 
 CAPTURED = tables.captured
@@ -46,17 +47,23 @@ def assert_same(*arguments: str | Path, objects: str = "objects") -> None:
     assert inspected(*arguments, road="columns") == inspected(*arguments, road=objects)
 
 
+def listed(path: Path, road: str) -> tuple[Any, ...]:
+    """The violations, in any order, and messages."""
+    status, out, err = inspected("--rules", path, "--output", "json", road=road)
+    return status, sorted(out.splitlines()), err
+
+
 @pytest.fixture
 def rode(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each capture that columns were asked to count, whether they did."""
     counted: list[bool] = []
-    count_tables = overview_columns.count_tables
+    read = overview_columns.OverviewWindows.read
 
-    def count(*arguments: Any, **options: Any) -> bool:
-        counted.append(count_tables(*arguments, **options))
+    def count(windows: overview_columns.OverviewWindows) -> bool:
+        counted.append(read(windows))
         return counted[-1]
 
-    monkeypatch.setattr(overview_columns, "count_tables", count)
+    monkeypatch.setattr(overview_columns.OverviewWindows, "read", count)
     return counted
 
 
@@ -75,19 +82,60 @@ def test_a_connection_by_its_number(rode: list[bool]) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_copies(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
-    """In windows of some packets; as large captures, without what no table has."""
-    monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+    """In windows of some packets; with violations, and as large captures without them."""
     for path in CAPTURES if EXHAUSTIVE else FEW[1:2]:
         random = Random(f"{path.stem} {damage}")
         copy = write(tmp_path / "copy.pcap", DAMAGES[damage](packets(path), random))
         monkeypatch.setattr(tables, "captured", partial(CAPTURED, window=random.choice((700, 5000, 20_000))))
-        # As where nothing is compiled. With --road objects nothing is left out.
-        monkeypatch.setattr(inspect, "by_columns", lambda _, road: road == "columns")
-        assert_same(copy, "--output", "json", objects="auto")
-        monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 1 << 40)
+        assert_same(copy, "--output", "json")
         assert_same(copy, "--output", "json", *random.choice([*SELECTIONS, *OVER_FRAMES]))
-        monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+        assert listed(copy, road="columns") == listed(copy, road="objects")
+        with monkeypatch.context() as patch:  # as where nothing is compiled
+            patch.setattr(inspect, "by_columns", lambda _, road: road == "columns")
+            patch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+            assert_same(copy, "--output", "json", objects="auto")
     assert all(rode)
+
+
+@pytest.mark.parametrize("name", ["jmq4-versions.pcap", "pulsar-consume.pcap", "kafka-0.9.0.1-2-produce.pcapng"])
+def test_violations_are_listed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = FIXTURES / "pcap" / name
+    by_objects = listed(path, road="objects")
+    monkeypatch.setattr(rules, "FollowedCapture", None)
+    for window in (1000, 1 << 26):
+        monkeypatch.setattr(tables, "captured", partial(CAPTURED, window=window))
+        assert listed(path, road="columns") == by_objects
+    assert len(by_objects[1]) == (4 if "jmq4" in name else 0)
+
+
+def command(kind: str, field: str, **fields: Any) -> bytes:
+    return wirekit.encode("pulsar.frame", {"command": {"type": kind, field: fields}})
+
+
+def test_a_request_without_response_breaks_no_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Writer, "calls_of", None)  # which objects need
+    produce = {"correlation_id": 5, "client_id": "c", "body": {"acks": 0, "timeout": 1, "topic_data": []}}
+    silent = 0, wirekit.encode("kafka.produce.request.v0", produce)
+    path = capture(tmp_path / "silent.pcap", silent, *list_groups(1))
+    (about,) = json.loads(inspected(path, "--output", "json", road="columns")[1]).values()
+    assert (about["quarantine"], about["breaches"]) == ({}, [])
+
+
+def test_a_request_id_that_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns read the first request, objects the second."""
+    request = 0, command("GET_TOPICS_OF_NAMESPACE", "getTopicsOfNamespace", request_id=1, namespace="a/b")
+    path = capture(
+        tmp_path / "twice.pcap",
+        (0, command("CONNECT", "connect", client_version="c", protocol_version=12)),
+        (1, command("CONNECTED", "connected", server_version="s", protocol_version=12)),
+        request,
+        request,
+    )
+    for window in (100, 1 << 26):
+        monkeypatch.setattr(tables, "captured", partial(CAPTURED, window=window))
+        assert_same(path, "--output", "json")
+    (about,) = json.loads(inspected(path, "--output", "json", road="columns")[1]).values()
+    assert [each["rule"] for each in about["breaches"]] == ["request_id_in_use"]
 
 
 def test_objects_count_all_of_a_large_capture(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,16 +259,14 @@ def test_selected_frames(path: Path, monkeypatch: pytest.MonkeyPatch, rode: list
 
 
 def test_a_large_capture_of_which_frames_are_selected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers of frames are left out; rules are not checked on either road."""
+    """Rules are not checked on either road."""
     monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
     summaries = [
         json.loads(inspected(FEW[2], "--api", "fetch", "--output", "json", road=road)[1])[str(FEW[2])]
         for road in ("objects", "columns")
     ]
-    assert [each.pop("breaches") for each in summaries] == [[], []]
-    numbers = [[slow.pop("frame") for slow in each["slowest"]] for each in summaries]
-    assert all(numbers[0])
-    assert not any(numbers[1])
+    assert [each["breaches"] for each in summaries] == [[], []]
+    assert all(slow["frame"] for slow in summaries[1]["slowest"])
     assert summaries[0] == summaries[1]
     assert "rules" not in inspected(FEW[2], "--api", "fetch", "--output", "text", road="columns")[1]
 
@@ -245,13 +291,12 @@ def test_protocols_that_are_given() -> None:
     assert_same(FEW[2], "--protocol", "pulsar", "--output", "json")
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_large_captures_take_columns(large: bool, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
+@pytest.mark.parametrize("least", [0, 1 << 40])
+def test_large_captures_take_columns(least: int, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
     monkeypatch.setattr(roads, "LEAST_FOR_COLUMNS", 1 << 40)
-    monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
-    monkeypatch.setattr(inspect, "LEAST_WITH_DETAILS", 0 if large else 1 << 40)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", least)
     inspected(FEW[0], road="auto")
-    assert rode == [True] * large
+    assert rode == [True] * (not least)
 
 
 def test_a_call_whose_topics_come_in_two_batches_counts_once() -> None:

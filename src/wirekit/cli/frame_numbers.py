@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
@@ -21,7 +22,9 @@ from wirekit.cli.windows import AT_ONCE, CaptureWindows
 from wirekit.conversation import SIDES, Frame
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Batch
+from wirekit.pipeline.summary import Summary
 from wirekit.road.streams import AT_END
+from wirekit.tables.columns import Table
 
 Identity = tuple[str, str, int]
 """A frame: the name of its connection, its side, and its offset."""
@@ -39,6 +42,7 @@ class WindowItem:
         messages: the number of messages in it.
         numbered: the item, with its numbers once they are known; without its content if it does not match.
         matches: whether it matches.
+        again: whether columns have read the frame before.
     """
 
     arrival: tuple[int, int]
@@ -48,6 +52,7 @@ class WindowItem:
     messages: int
     numbered: Numbered
     matches: bool = False
+    again: bool = False
 
 
 class NumberedFrames(WindowFrames):
@@ -57,6 +62,7 @@ class NumberedFrames(WindowFrames):
         fresh: the frames that no earlier window, and no earlier part of the window, has.
         arrivals: see ``Streams.arrivals``; for each of ``fresh``.
         number: for each frame of the index, its number once it is known.
+        over: the connections with frames, here or in earlier windows, that end in the window.
     """
 
     def __init__(self, selected: Selected | None, *arguments: Any) -> None:
@@ -69,6 +75,7 @@ class NumberedFrames(WindowFrames):
         pieces = np.searchsorted(streams.ends, index.stop[self.fresh])
         self.arrivals = streams.arrivals(index.connection[self.fresh], streams.ranks[pieces])
         self.number = np.zeros(plain.size, np.int64)
+        self.over = np.union1d(np.intersect1d(self.whole, index.connection), self.ended)
         self._requests: dict[int, Frame] = {}
 
     def with_requests(self, frames: NDArray[np.int64]) -> Iterator[tuple[int, Frame]]:
@@ -93,6 +100,14 @@ class NumberedFrames(WindowFrames):
     def frame(self, place: int) -> Frame:
         """One frame of the index."""
         return next(self.decoded(np.array([place])))[1]
+
+    def slow(self, least_us: int) -> Iterator[tuple[str, int]]:
+        """The ids of calls with at least a latency, and the numbers of their responses."""
+        index, times = self.index, self.index.time
+        answers = np.flatnonzero((index.request >= 0) & (self.number > 0) & (self.call_of >= 0))
+        answers = answers[times[answers] - times[index.request[answers]] >= least_us]
+        ids = self._call_ids.take(pa.array(self.call_of[answers])).to_pylist()
+        return zip(ids, self.number[answers].tolist(), strict=True)
 
     @property
     def carried(self) -> list[tuple[int, Identity, bool]]:
@@ -170,7 +185,7 @@ class FrameNumbers:
             for place, identity, waits in part.carried:
                 part.number[place] = self._waiting[identity] if waits else self._waiting.pop(identity)
         for each in recalled:
-            each.numbered = each.numbered._replace(frame=self._waiting.pop(each.identity))
+            each.numbered, each.again = each.numbered._replace(frame=self._waiting.pop(each.identity)), True
         self._number_connections(parts, fresh, *np.split(ranks, bounds))
         for each in (*recalled, *fresh):
             each.numbered = each.numbered._replace(connection=self.connections[each.identity[0]])
@@ -198,10 +213,32 @@ class FrameNumbers:
             self._count += 1
             self.connections[name] = self._count
 
-    def forget(self, names: Iterable[str]) -> None:
-        """Forgets connections that have ended, unless items of them are left out."""
-        for name in {*names} - {each.identity[0] for each in self._late}:
-            self.connections.pop(name, None)
+    @property
+    def late(self) -> set[str]:
+        """The names of connections of which items are left out so far."""
+        return {each.identity[0] for each in self._late}
+
+
+def in_order(parts: list[NumberedFrames], items: list[WindowItem]) -> Iterator[tuple[Link, Item]]:
+    """The frames and other items of a window with their connections, in the order of their numbers, each frame once."""
+    fresh = [each for each in items if not each.again]
+    places = [*(part.fresh for part in parts), np.arange(len(fresh))]
+    numbers = [part.number[part.fresh] for part in parts]
+    numbers.append(np.array([each.numbered.frame for each in fresh], np.int64))
+    which = np.repeat(np.arange(len(places)), [each.size for each in places])
+    is_other = np.zeros(which.size, bool)
+    is_other[which == len(parts)] = [not each.is_frame for each in fresh]
+    order = np.lexsort((is_other, np.concatenate(numbers)))
+    which, place = which[order], np.concatenate(places)[order]
+    for begin, end in pairwise(np.flatnonzero(np.diff(which, prepend=-1, append=-1)).tolist()):
+        if which[begin] < len(parts):
+            part = parts[which[begin]]
+            for at, frame in part.with_requests(place[begin:end]):
+                yield part.link(int(part.index.connection[at])), frame
+            continue
+        for each in (fresh[at].numbered for at in place[begin:end].tolist()):
+            if each.item is not None:
+                yield each.link, each.item
 
 
 def _ascending(items: list[WindowItem]) -> list[int]:
@@ -222,17 +259,24 @@ class NumberedWindows(CaptureWindows):
     """Numbers the frames of a capture, window by window.
 
     Args:
-        files, choice: as for ``CaptureWindows``.
+        files, choice, shown, summary: as for ``CaptureWindows``.
         selected: selects the frames.
     """
 
-    def __init__(self, files: tuple[Input, ...], choice: Choice, selected: Selected) -> None:
-        super().__init__(files, choice)
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        selected: Selected,
+        shown: dict[str, Table] | None = None,
+        summary: Summary | None = None,
+    ) -> None:
+        super().__init__(files, choice, shown, summary)
         self.numbers = FrameNumbers()
         self._selected = selected
         self._parts: list[NumberedFrames] = []
         self._items: list[WindowItem] = []
-        self._ended: list[str] = []
+        self._ended: list[Link] = []
 
     def take(self, link: Link, item: Item | None) -> None:
         """Handles an item that objects read and that matches (None for the end of a connection), before ``window``."""
@@ -251,20 +295,26 @@ class NumberedWindows(CaptureWindows):
         self._parts.append(part)
         return part
 
+    def over(self, link: Link) -> None:
+        """Handles the end of a connection with frames, after all of its items."""
+
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
+        each = self.noted(name, link, item)
+        self._selected.decide(each.numbered, lambda matches: self._decided(each, matches=matches))
+        return super().item(name, link, item)
+
+    def noted(self, name: str, link: Link, item: Item | None) -> WindowItem:
+        """Adds an item to those of the window, or to the ends of connections."""
         described = self._selected.described(self, name, link, item)
         if item is None:
-            self._ended.append(link.name)
-            self._selected.decide(described, lambda matches: self.take(link, None))
-        else:
-            messages = len(item.messages) if isinstance(item, Frame) else 0
-            identity = link.name, item.side, item.offset
-            is_frame = isinstance(item, Frame)
-            each = WindowItem(self.arrival, item.time_us or 0, identity, is_frame, messages, described)
-            self._items.append(each)
-            self._selected.decide(described, lambda matches: self._decided(each, matches=matches))
-        return super().item(name, link, item)
+            self._ended.append(link)
+            return WindowItem(self.arrival, 0, (link.name, "", 0), False, 0, described)
+        messages = len(item.messages) if isinstance(item, Frame) else 0
+        identity = link.name, item.side, item.offset
+        each = WindowItem(self.arrival, item.time_us or 0, identity, isinstance(item, Frame), messages, described)
+        self._items.append(each)
+        return each
 
     def _decided(self, each: WindowItem, *, matches: bool) -> None:
         each.matches = matches
@@ -277,9 +327,12 @@ class NumberedWindows(CaptureWindows):
         """Handles the window that was read; ``size`` is the number of bytes read so far."""
         self._selected.settle()
         parts, items, ended = self._parts, self._items, self._ended
-        self._parts, self._items, self._ended = [], [], []
+        self._parts, self._items = [], []
         self.window(parts, self.numbers.number(parts, items, last=not size))
-        for part in parts:
-            with_frames = np.intersect1d(part.whole, part.index.connection)
-            ended += [part.link(flow).name for flow in with_frames.tolist()]
-        self.numbers.forget(ended)
+        ended += [part.link(flow) for part in parts for flow in part.over.tolist()]
+        late = self.numbers.late
+        self._ended = [link for link in ended if link.name in late]
+        for link in ended:
+            if link.name not in late:
+                self.numbers.connections.pop(link.name, None)
+                self.over(link)

@@ -46,9 +46,6 @@ from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import load_object, registry
 from wirekit.stored import Report as DirectoryReport
 
-LEAST_WITH_DETAILS = 8 << 20
-"""Bytes of a capture from which columns count it although objects read it, too, for details that no table has."""
-
 
 @click.command("inspect")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE|DIRECTORY...")
@@ -124,7 +121,7 @@ def command(
     if connections:
         return show_connections(captures, choice, _form(output)) or unread.status
     if rules:
-        return check_captures(captures, choice, _form(output)) or unread.status
+        return check_captures(captures, choice, _form(output), road) or unread.status
     summary = Summary()
     overviews: dict[str, Overview] = {}
     collected = Report(payloads=payloads) if page is not None else None
@@ -199,35 +196,30 @@ def _count(
 ) -> Overview:
     """Counts the matching items of a capture, and the connections that have any.
 
-    The tables contain neither frame numbers nor violations. Objects count these, unless the capture is large and no
-    option needs objects.
+    Violations are not counted if only some frames are, or in large captures.
     """
-    selecting = selection.active
-    size = 0 if collected is not None or road == "objects" else unpacked_size(files)
-    if road == "columns" or (size >= LEAST_FOR_COLUMNS and by_columns(size, road)):
+    selecting, by_objects = selection.active, collected is not None or road == "objects"
+    size = 0 if by_objects else unpacked_size(files)
+    takes_columns = files and not by_objects and by_columns(size, road)
+    if takes_columns:
         from wirekit.cli.connection_names import with_names
 
         selection, _ = with_names(selection, tuple(files), choice)
-    by_objects = collected is not None or not selection.by_columns
-    size = 0 if by_objects else size
-    whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
-    overview = Overview(name, large=not whole, selecting=selecting)
-    small = whole and road == "auto" and size < LEAST_WITH_DETAILS
-    if files and not by_objects and by_columns(size, "objects" if small else road):
+    large = size >= LEAST_FOR_COLUMNS and not (by_objects or selecting)
+    overview = Overview(name, large=large)
+    checks = None if large or selecting else RuleChecks()
+    if takes_columns:
         from wirekit.cli.filters_columns import selected_by_columns
-        from wirekit.cli.overview_columns import Matching, count_tables
+        from wirekit.cli.overview_columns import Matching, OverviewWindows
 
-        selected = selected_by_columns(selection) if selecting else None
+        selected = selected_by_columns(selection)
         matching = None if selected is None else Matching(selected)
-        if (matching is not None or not selecting) and count_tables(files, choice, summary, overview, matching):
-            if matching is not None and not matching.any_matched and not summary.file(name).unread:
+        if matching is not None and OverviewWindows(tuple(files), choice, summary, overview, matching, checks).read():
+            if selecting and not matching.any_matched and not summary.file(name).unread:
                 say(f"{name}: no frame matches; {matching.selected.names.text()}")
-            if whole:
-                _add_details(files, choice, overview, rules=not selecting)
             return overview
     count = summary.file(name)
     fitting: set[int] = set()
-    checks = RuleChecks() if whole and not selecting else None
     where = None if selection.where is None else WhereFrames(selection.where)
     rows = CallRows(overview)
     described = selecting or collected is not None
@@ -243,22 +235,13 @@ def _count(
         count.count(each.link, each.item)
         if collected is not None:
             collected.take(each)
-        if checks is not None:
-            overview.violations(each.link.protocol, checks.take(each.link, each.item))
+        for violation in checks.take(each.link, each.item) if checks is not None else ():
+            overview.violation(each.link, violation)
     if selecting and not fitting and not count.unread:
         say(f"{name}: no frame matches; {names.text()}")
     if collected is not None:
         collected.end(name, count, overview)
     return overview
-
-
-def _add_details(files: Sequence[Input], choice: Choice, overview: Overview, *, rules: bool) -> None:
-    """Counts facts that the tables do not have: the numbers of frames, and violations if ``rules``."""
-    checks = RuleChecks()
-    for each in numbered(follow(by_time(_segments(files, FileSummary())), choice), describe=False):
-        overview.number(each)
-        if rules:
-            overview.violations(each.link.protocol, checks.take(each.link, each.item))
 
 
 def _segments(files: Sequence[Input], count: FileSummary) -> Iterator[Segment]:

@@ -93,9 +93,9 @@ class MessageWindows(Windows[Message]):
             self._waiting.settle()
         super().end(size)
 
-    def hold(self, batch: pa.RecordBatch) -> None:
+    def hold(self, table: str, batch: pa.RecordBatch) -> None:
         """Adds the rows that match to those of the window."""
-        super().hold(batch if self._expression is None else self._expression.matching(batch))
+        super().hold(table, batch if self._expression is None else self._expression.matching(batch))
 
     def show(self, rows: pa.Table, items: list[tuple[int, Message]]) -> None:
         """Shows messages: rows as columns if their protocol has no details of its own, the others one by one."""

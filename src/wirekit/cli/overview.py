@@ -12,11 +12,10 @@ from sys import intern
 from typing import Any, TypeVar
 
 from wirekit.capture.endpoints import endpoint
-from wirekit.capture.links import connection_name
-from wirekit.cli.numbered import Numbered
-from wirekit.conversation import SIDES, Frame
+from wirekit.capture.links import Link, connection_name
+from wirekit.conversation import SIDES
 from wirekit.errors import plural
-from wirekit.pipeline.ids import ID_BYTES, connection_id, frame_id
+from wirekit.pipeline.ids import ID_BYTES, connection_id
 from wirekit.pipeline.summary import Fact, size_text
 from wirekit.rules import Violation
 
@@ -24,6 +23,8 @@ MOST_NAMES = 100_000
 """Different clients, topics, groups and calls that are counted; all others are counted as one."""
 OTHERS = "(others)"
 MOST_SLOW = 5
+LEAST = -1 << 63
+"""Less than any latency; clocks are set back."""
 MOST_SHOWN = 12
 """Clients, topics and groups in the report for readers; the JSON has all."""
 PERCENTILES = (50, 95, 99)
@@ -86,13 +87,11 @@ class Overview:
 
     Args:
         file: the capture, as it was named; ids of connections depend on it.
-        large: whether the numbers of frames and the violations of rules, which no table has, are left out.
-        selecting: whether only some frames are counted; rules are not checked then.
+        large: whether the violations of rules, which take a long time, are left out.
     """
 
-    def __init__(self, file: str, *, large: bool = False, selecting: bool = False) -> None:
-        self.file, self.large = file, large
-        self._without_rules = large and not selecting
+    def __init__(self, file: str, *, large: bool = False) -> None:
+        self.file, self._without_rules = file, large
         self._clients: dict[tuple[str, str], _Client] = {}
         self._software: dict[str, str] = {}
         self._topics: dict[str, _Topic] = {}
@@ -146,28 +145,20 @@ class Overview:
         push = heapq.heappush if len(self._slowest) < MOST_SLOW else heapq.heappushpop
         push(self._slowest, entry)
 
-    def is_slow(self, latency_us: int) -> bool:
-        """Whether a call with this latency may be among the slowest."""
-        return len(self._slowest) < MOST_SLOW or latency_us >= self._slowest[0][0]
+    @property
+    def least_slow(self) -> int:
+        """The least latency in microseconds that a call may have to be among the slowest."""
+        return self._slowest[0][0] if len(self._slowest) == MOST_SLOW else LEAST
 
-    def number(self, each: Numbered) -> None:
-        """Stores the number of a frame, if it is the response of one of the slowest calls."""
-        frame = each.item
-        if self.large or not isinstance(frame, Frame) or frame.request is None or frame.latency_us is None:
-            return
-        if self.is_slow(frame.latency_us):
-            link, request = each.link, frame.request
-            call_id = frame_id(
-                connection_id(self.file, link.client, link.server, link.ordinal), request.side, request.offset
-            )
-            for *_, row in self._slowest:
-                if row["call_id"] == call_id and row["frame"] is None:
-                    row["frame"] = each.frame
+    def number(self, call_id: str, frame: int) -> None:
+        """Stores the number of the response of a call, if this is one of the slowest."""
+        for *_, row in self._slowest:
+            if row["call_id"] == call_id and row["frame"] is None:
+                row["frame"] = frame
 
-    def violations(self, protocol: str, violations: Iterable[Violation]) -> None:
-        """Counts the violations of rules by a conversation."""
-        for each in violations:
-            self._violations[protocol, each.rule.name, each.rule.severity] += 1
+    def violation(self, link: Link, violation: Violation) -> None:
+        """Counts a violation of a rule."""
+        self._violations[link.protocol, violation.rule.name, violation.rule.severity] += 1
 
     def _software_of(self, client: _Client) -> str | None:
         """The client software that most connections of a client report."""
@@ -256,7 +247,7 @@ class Overview:
         yield from _calls_lines(summary["apis"])
         yield from _listed("slowest", summary["slowest"], _slow_text)
         if self._without_rules:
-            yield "rules broken", "not counted in large captures (--road objects counts them)", "dim"
+            yield "rules broken", "not counted in large captures (--rules lists them)", "dim"
         elif self._violations:
             rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in summary["breaches"])
             yield "rules broken", f"{rules} (see --rules)", "yellow"
@@ -305,12 +296,11 @@ def _group_text(each: Mapping[str, Any]) -> str:
 
 def _slow_text(each: Mapping[str, Any]) -> str:
     version = "" if each["version"] is None else f" v{each['version']}"
-    place = each["connection"] if each["frame"] is None else f"frame {each['frame']}"
     several = f"{each['topics']} topics" if each["topics"] else ""
     topic = several if each["topic"] is None else each["topic"] or EMPTY
     call = f"{each['api']}{version} {topic}".rstrip()
     client = f", client {each['client']}" if each["client"] else ""
-    return f"{each['latency_ms']:,.3f} ms: {place}, {call}{client}"
+    return f"{each['latency_ms']:,.3f} ms: frame {each['frame']}, {call}{client}"
 
 
 def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:

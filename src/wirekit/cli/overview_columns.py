@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.links import Choice, Item, Link
-from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.filters_columns import Selected
+from wirekit.cli.frame_numbers import NumberedFrames, WindowItem
+from wirekit.cli.numbered import NOTHING
 from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNNAMED, Overview
-from wirekit.cli.overview_objects import CallRows
+from wirekit.cli.overview_objects import CallRows, is_response
+from wirekit.cli.rules import RuleChecks
+from wirekit.cli.rules_columns import RuleWindows
 from wirekit.conversation import Frame
-from wirekit.pipeline.flows import Writer
-from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.summary import Summary
 from wirekit.road.assembly import COUNTED as OF_CALLS
-from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import FROM_INPUTS
 
 TABLES = ("calls", "call_topics", "messages", "connections")
@@ -33,41 +33,80 @@ SLOW = (
 NUMBER: tuple[Any, str] = ([], "count_all")
 
 
-def count_tables(
-    files: Sequence[Input],
-    choice: Choice,
-    summary: Summary,
-    overview: Overview,
-    matching: Matching | None = None,
-) -> bool:
-    """Counts a capture by its tables; False, and nothing is counted, where all of it is left to objects.
+class OverviewWindows(RuleWindows):
+    """Counts a capture by its tables, with the numbers of frames and the violations of rules, which no table has.
 
     Args:
         files: the files of the capture, in order.
         choice: how protocols are chosen.
         summary, overview: receive the counts.
-        matching: the frames to count, with their calls and connections; None for all.
+        matching: the frames to count, with their calls and connections.
+        checks: checks all frames against rules; None if they are not checked.
     """
-    from wirekit.road.tables import captured
 
-    job = Job(tuple(files), choice.protocol, choice.ports)
-    batches = captured(
-        files,
-        job,
-        summary,
-        {name: FROM_INPUTS[name] for name in TABLES},
-        most_late=CLOCK_STEP_US,
-        writer=None if matching is None else _MatchingItems(job, summary, overview, matching),
-        assembly=Assembly if matching is None else partial(_MatchingRows, matching),
-    )
-    if batches is None:
-        return False
-    counts = _Counts(overview)
-    for table, batch in batches:
-        getattr(counts, table)(pa.Table.from_batches([batch]))
-    if matching is not None:
-        matching.selected.settle()
-    return True
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        summary: Summary,
+        overview: Overview,
+        matching: Matching,
+        checks: RuleChecks | None,
+    ) -> None:
+        tables = {name: FROM_INPUTS[name] for name in TABLES}
+        super().__init__(files, choice, matching.selected, checks, overview.violation, tables, summary)
+        self._overview, self._matching = overview, matching
+        self._counts, self._rows = _Counts(overview), CallRows(overview)
+        self._responses: list[tuple[str, WindowItem]] = []  # of slow calls, by their ids
+
+    def report(self, problem: str) -> None:
+        """The summary has the problems of files."""
+
+    def assembly(self, *arguments: Any) -> NumberedFrames:
+        """The frames of a window that columns have read."""
+        part = _MatchingRows(self._matching, *arguments)
+        self._parts.append(part)
+        return part
+
+    def hold(self, table: str, batch: pa.RecordBatch) -> None:
+        """Counts rows."""
+        getattr(self._counts, table)(pa.Table.from_batches([batch]))
+
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Counts an item that objects read, if it matches."""
+        each, connection = self.noted(name, link, item), self.calls_of(name, link).connection_id
+        completed = self.completed(name, link, item)
+
+        def count(matches: bool) -> None:
+            if item is None:
+                matches = self._matching.remove(connection)
+            elif matches:
+                self._matching.add([connection])
+            if matches:
+                self.summary.file(name).count(link, item)
+            self._rows.take(link, *completed, chosen=matches)
+            if isinstance(item, Frame):
+                item.messages = []
+                if is_response(item):
+                    self._responses.append((completed[0], each))
+            if self._checks is None:
+                each.numbered = each.numbered._replace(item=None, facts=NOTHING)
+
+        self._selected.decide(each.numbered, count)
+        yield from ()
+
+    def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
+        """Takes the numbers of slow responses, and checks all frames."""
+        responses, self._responses = self._responses, []
+        for call_id, each in responses:
+            if each.numbered.frame:
+                self._overview.number(call_id, each.numbered.frame)
+            else:
+                self._responses.append((call_id, each))
+        for part in parts:
+            for call_id, number in part.slow(self._overview.least_slow):
+                self._overview.number(call_id, number)
+        super().window(parts, items)
 
 
 class Matching:
@@ -76,7 +115,6 @@ class Matching:
     Attributes:
         selected: selects the frames.
         any_matched: whether any frame, or any bytes outside of frames, matched.
-        connections: the ids of open connections with such frames or bytes.
 
     Args:
         selected: as above.
@@ -85,21 +123,23 @@ class Matching:
     def __init__(self, selected: Selected) -> None:
         self.selected = selected
         self.any_matched = False
-        self.connections: set[str] = set()
+        self._all = not selected.selection.active
+        self._connections: set[str] = set()  # the ids of open ones
 
     def add(self, connections: Iterable[str]) -> None:
-        """Adds connections."""
-        self.connections.update(connections)
-        self.any_matched = self.any_matched or bool(self.connections)
+        """Adds the ids of connections."""
+        if not self._all:
+            self._connections.update(connections)
+            self.any_matched = self.any_matched or bool(self._connections)
 
     def remove(self, connection: str) -> bool:
-        """Removes a connection that has ended; returns whether it was there."""
-        there = connection in self.connections
-        self.connections.discard(connection)
-        return there
+        """Removes a connection that has ended; returns whether any of it, or all of the capture, matched."""
+        matched = self._all or connection in self._connections
+        self._connections.discard(connection)
+        return matched
 
 
-class _MatchingRows(Assembly):
+class _MatchingRows(NumberedFrames):
     """The rows of the frames that match, of their calls, and of the connections that have any.
 
     Args:
@@ -108,9 +148,10 @@ class _MatchingRows(Assembly):
     """
 
     def __init__(self, matching: Matching, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        wanted = matching.selected.among(self)
-        self.counted = self.frames[wanted[self.frames]]
+        super().__init__(matching.selected, *arguments)
+        if not matching.selected.selection.active:
+            return
+        wanted, self.counted = self.wanted, self.matching
         self.checks = [(frame, failed) for frame, failed in self.checks if wanted[frame]]
         messages = (each.only(wanted[each.frames]) for each in self.messages)
         self.messages = [each for each in messages if each.frames.size]
@@ -125,45 +166,12 @@ class _MatchingRows(Assembly):
             return
         chosen = np.zeros(self.first.size, bool)
         chosen[self.call_of[self.counted]] = True
-        calls = self._call_ids.filter(pa.array(chosen))
+        calls = None if chosen.all() else self._call_ids.filter(pa.array(chosen))
         for table, batch in super().batches():
-            rows = batch.filter(pc.is_in(batch["call_id"], calls)) if table in OF_CALLS else batch
+            chosen_only = calls is not None and table in OF_CALLS
+            rows = batch.filter(pc.is_in(batch["call_id"], calls)) if chosen_only else batch
             if rows.num_rows:
                 yield table, rows
-
-
-class _MatchingItems(Writer):
-    """Counts the items that objects read and that match, and their calls.
-
-    Args:
-        job: as for ``Writer``.
-        summary, overview: receive the counts.
-        matching: the frames, and the connections so far.
-    """
-
-    def __init__(self, job: Job, summary: Summary, overview: Overview, matching: Matching) -> None:
-        super().__init__(job, summary, {})
-        self._matching, self._rows = matching, CallRows(overview)
-
-    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
-        """Counts an item, if it matches."""
-        selected, connection = self._matching.selected, self.calls_of(name, link).connection_id
-        each = selected.described(self, name, link, item)
-        completed = self.completed(name, link, item)
-
-        def count(matches: bool) -> None:
-            if item is None:
-                matches = self._matching.remove(connection)
-            elif matches:
-                self._matching.add([connection])
-            if matches:
-                self.summary.file(name).count(link, item)
-            self._rows.take(link, *completed, chosen=matches)
-            if isinstance(item, Frame):
-                item.messages = []
-
-        selected.decide(each, count)
-        yield from ()
 
 
 class _Counts:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from wirekit.capture.endpoints import address_columns
-from wirekit.capture.links import Link
+from wirekit.capture.links import Item, Link
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.overview import COUNTED, UNNAMED, Overview
 from wirekit.conversation import Frame
@@ -50,8 +50,10 @@ class CallRows:
 
     def decide(self, each: Numbered, *, chosen: bool) -> None:
         """Counts the next item that ``counting`` has given, if it is chosen, and the calls that it completes."""
-        self.take(each.link, *self._waiting.popleft(), chosen=chosen)
-        self._overview.number(each)
+        call_id, emitted = self._waiting.popleft()
+        self.take(each.link, call_id, emitted, chosen=chosen)
+        if is_response(each.item):
+            self._overview.number(call_id, each.frame)
 
     def take(self, link: Link, call_id: str, emitted: Iterable[Emitted], *, chosen: bool) -> None:
         """Counts the rows that an item completes.
@@ -97,7 +99,7 @@ class CallRows:
         overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))
         if (group_id := _text(row.get("group_id"))) is not None:
             overview.group(group_id, 1, [client] if client else [])
-        if latency is not None and overview.is_slow(latency):
+        if latency is not None and latency >= overview.least_slow:
             shown = {name: _text(row.get(name)) for name in ("api", "topic", "client")}
             overview.slow(row | ends | shown, in_years(row["request_time"]) or 0)
 
@@ -110,6 +112,11 @@ class CallRows:
             delivered=not produced,
             size=len(row["key"] or b"") + len(row["value"] or b""),
         )
+
+
+def is_response(item: Item | None) -> bool:
+    """Whether an item is the response of an answered call."""
+    return isinstance(item, Frame) and item.request is not None and item.latency_us is not None
 
 
 def _text(value: str | None) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.links import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
-from wirekit.cli.captures import FollowedCapture
+from wirekit.cli.captures import FollowedCapture, inputs_by_columns
 from wirekit.cli.common import console, print_json, print_wrapped, say, time_of_day
+from wirekit.cli.filters import Selection
 from wirekit.conversation import Frame
 from wirekit.errors import plural
 from wirekit.pipeline.summary import failure
@@ -21,6 +22,9 @@ from wirekit.values import printable
 TEXTS, SAYINGS = 18, 46
 """Columns before the texts of violations and of rules."""
 NOT_CHECKED = "rules that need earlier frames are not checked after them"
+MISSING = f"are missing; {NOT_CHECKED}"
+UNDECODED = f"could not be decoded; {NOT_CHECKED}"
+WITHOUT_RULES = "are of no protocol that has rules"
 
 
 def list_rules(protocol: str, form: str) -> int:
@@ -41,83 +45,105 @@ def list_rules(protocol: str, form: str) -> int:
     return 0
 
 
-def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
+def check_captures(captures: list[Parts], choice: Choice, form: str, road: str) -> int:
     """Prints the violations in captures; returns 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     severities: Counter[str] = Counter()
-    checked: Counter[str] = Counter()
-    status = 0
+    checked = status = 0
     for parts in captures:
-        followed = FollowedCapture(parts, choice)
-        for link, violation in _violations(followed, checked):
+        checks = RuleChecks()
+
+        def found(link: Link, violation: Violation, path: str = parts[0]) -> None:
             severities[violation.rule.severity] += 1
             if show is None:
-                print_json(_line(followed.path, link, violation))
+                print_json(_line(path, link, violation))
             else:
-                show.violation(followed.path, link, violation)
-        status |= followed.status
+                show.violation(path, link, violation)
+
+        status |= _check(parts, choice, road, checks, found)
+        checked += checks.checked
+        for why, size in sorted((+checks.unchecked).items()):
+            say(f"{parts[0]}: {plural(size, 'byte')} {why}")
     if show is not None:
         show.end(severities, checked=bool(checked))
     return 1 if severities else status
 
 
-def _violations(followed: FollowedCapture, checked: Counter[str]) -> Iterator[tuple[Link, Violation]]:
-    """Checks each connection of a capture, and counts the frames."""
-    checks = RuleChecks()
+def _check(
+    parts: Parts, choice: Choice, road: str, checks: RuleChecks, found: Callable[[Link, Violation], None]
+) -> int:
+    """Checks a capture, and reports its violations; returns 1 if it could not be read to its end."""
+    if (files := inputs_by_columns(parts, road)) is not None:
+        from wirekit.cli.filters_columns import Selected
+        from wirekit.cli.rules_columns import RuleWindows
+
+        windows = RuleWindows(files, choice, Selected(Selection()), checks, found)
+        if windows.read():
+            return windows.status
+    followed = FollowedCapture(parts, choice)
     for link, item in followed:
         for violation in checks.take(link, item):
-            yield link, violation
-    checked.update(checks.checked)
-    for why, size in checks.unchecked.items():
-        say(f"{followed.path}: {plural(size, 'byte')} {why}")
+            found(link, violation)
+    return followed.status
 
 
 class RuleChecks:
     """Checks the connections of a capture; the connections of one client host share some facts.
 
     Attributes:
-        checked: number of checked frames by protocol.
+        checked: number of checked frames.
         unchecked: number of bytes that could not be checked, by reason.
     """
 
     def __init__(self) -> None:
-        self.checked: Counter[str] = Counter()
+        self.checked = 0
         self.unchecked: Counter[str] = Counter()
-        self._checkers: dict[str, Checker | None] = {}
+        self._checkers: dict[str, Checker | None] = {}  # of connections with frames
+        self._undecoded: dict[str, int] = {}  # of connections with undecoded or missing bytes: undecoded bytes
         self._clients: dict[str, Facts] = {}
 
     def take(self, link: Link, item: Item | None) -> Iterable[Violation]:
-        """Handles the next item of the capture; returns the violations of a connection at its end."""
+        """Handles the next item of the capture; returns the violations of a connection at its end.
+
+        The protocol of a connection may not be known before its first frame.
+        """
         key = link.name
         if item is None:
-            checker = self._checkers.pop(key, None)
+            size, checker = self._undecoded.pop(key, 0), self._checkers.pop(key, None)
+            self.unchecked[UNDECODED if link.protocol and rules_of(link.protocol) else WITHOUT_RULES] += size
             closed_us = None if link.closed_us in (0, NO_TIME_US) else link.closed_us
             return checker.close(closed_us) if checker is not None else ()
-        if key not in self._checkers:
-            self._checkers[key] = _checker(link, self._clients)
-        checker = self._checkers[key]
+        if isinstance(item, Frame) and key not in self._checkers:
+            self._checkers[key] = _checker(link, self._clients, incomplete=key in self._undecoded)
+        checker = self._checkers.get(key)
         if isinstance(item, Missing):
-            self.unchecked[f"are missing; {NOT_CHECKED}"] += item.length
+            self._undecoded.setdefault(key, 0)
+            self.unchecked[MISSING] += item.length
             if checker is not None:
                 checker.lose(item.side)
+            return ()
+        if not isinstance(item, Frame):
+            self._undecoded[key] = self._undecoded.get(key, 0) + len(item.data)
         elif checker is None:
-            self.unchecked["are of no protocol that has rules"] += len(item.data)
+            self.unchecked[WITHOUT_RULES] += len(item.data)
         else:
+            self.checked += 1
+            self.unchecked[UNDECODED] += len(item.data) if failure(item) is not None else 0
+        if checker is not None:
             checker.take(item)
-            if isinstance(item, Frame):
-                self.checked[link.protocol] += 1
-            if not isinstance(item, Frame) or failure(item) is not None:
-                self.unchecked[f"could not be decoded; {NOT_CHECKED}"] += len(item.data)
         return ()
 
 
-def _checker(link: Link, clients: dict[str, Facts]) -> Checker | None:
+def _checker(link: Link, clients: dict[str, Facts], *, incomplete: bool) -> Checker | None:
     rules = rules_of(link.protocol) if link.protocol else None
     if rules is None:
         return None
     host = link.client.rpartition(":")[0]
     shared = clients.setdefault(f"{link.protocol} {host}", Facts(rules.initial, whole=False))
-    return Checker(rules, started=link.known_start, shared=shared, connection=link.name)
+    checker = Checker(rules, started=link.known_start, shared=shared, connection=link.name)
+    if incomplete:
+        checker.lose()
+    return checker
 
 
 def _by_name(rules: tuple[Rule, ...]) -> list[Rule]:

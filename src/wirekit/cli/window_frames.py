@@ -52,14 +52,14 @@ class WindowFrames(Assembly):
         index, facts = self.index, self.facts
         columns = (
             index.side, index.start, index.stop, index.position, index.time, index.number, index.request,
-            facts.numbered, facts.protocol, facts.schema, facts.api, facts.version, facts.role, self._alone,
-            self._contextual,
+            facts.numbered, facts.protocol, facts.schema, facts.api, facts.version, facts.role, facts.answered,
+            self._alone, self._contextual,
         )  # fmt: skip
         stream = self.streams.stream.data
         for number, *row in zip(frames.tolist(), *(column[frames].tolist() for column in columns), strict=True):
             (
                 side, start, stop, offset, time_us, correlation_id, request, numbered, protocol, key, api, version,
-                role, alone, contextual,
+                role, answered, alone, contextual,
             ) = row  # fmt: skip
             data, schema = bytes(stream[start:stop]), registry[facts.schemas[key]]
             context = context_of(index, facts, number) if contextual else {}
@@ -68,6 +68,7 @@ class WindowFrames(Assembly):
                 None if version == NOT_THERE else version,
                 correlation_id if numbered else None,
                 facts.roles[role],
+                answered or facts.roles[role] != "request",
             )
             decoded = decode_bytes(schema, data, context, schema.limits, offset)
             frame = Frame(facts.protocols[protocol], SIDES[side], offset, data, time_us, decoded, description)
@@ -92,6 +93,7 @@ class WindowFrames(Assembly):
             streams = self.streams
             client, server = (self._address(int(ends[flow])) for ends in (streams.client, streams.server))
             name, opened_us = connection_name(client, server, int(self._ordinals[flow])), int(streams.opened[flow])
-            known_start, protocol = bool(streams.known[flow]), self.index.protocols[flow]
-            link = self._links[flow] = Link(name, client, server, opened_us, known_start, protocol=protocol)
+            known_start, closed_us = bool(streams.known[flow]), int(streams.closed[flow])
+            protocol = self.index.protocols[flow]
+            link = self._links[flow] = Link(name, client, server, opened_us, known_start, closed_us, protocol)
         return link

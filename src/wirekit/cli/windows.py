@@ -45,13 +45,20 @@ class CaptureWindows(Writer):
         files: the files of the capture, in order.
         choice: the choice of protocols.
         shown: the tables to read.
+        summary: receives the counts.
     """
 
     assembly: Callable[..., Assembly] = Assembly
     """Makes the batches of rows."""
 
-    def __init__(self, files: tuple[Input, ...], choice: Choice, shown: dict[str, Table] | None = None) -> None:
-        super().__init__(Job(files, choice.protocol, choice.ports), Summary(), {})
+    def __init__(
+        self,
+        files: tuple[Input, ...],
+        choice: Choice,
+        shown: dict[str, Table] | None = None,
+        summary: Summary | None = None,
+    ) -> None:
+        super().__init__(Job(files, choice.protocol, choice.ports), Summary() if summary is None else summary, {})
         self.status = 0
         self._shown = shown or {}
 
@@ -59,7 +66,7 @@ class CaptureWindows(Writer):
     def end(self, size: int = 0) -> None:
         """Shows the window that was read; ``size`` is the number of bytes read so far."""
 
-    def hold(self, batch: pa.RecordBatch) -> None:
+    def hold(self, table: str, batch: pa.RecordBatch) -> None:
         """Adds rows to those of the window; without tables in ``shown`` there are none."""
 
     def read(self) -> bool:
@@ -79,8 +86,8 @@ class CaptureWindows(Writer):
         )
         if batches is None:
             return False
-        for _, batch in batches:
-            self.hold(batch)
+        for table, batch in batches:
+            self.hold(table, batch)
         self.end()
         for name, each in self.summary.files.items():
             reason = "" if each.segments else of_other_links(each.skipped)
@@ -162,7 +169,7 @@ class Windows(CaptureWindows, Generic[T]):
             shown = zip(places[first:last], items[first:last], strict=True)
             self.show(rows, [(place - begin, item) for place, (_, item) in shown])
 
-    def hold(self, batch: pa.RecordBatch) -> None:
+    def hold(self, table: str, batch: pa.RecordBatch) -> None:
         """Adds rows to those of the window."""
         self._rows.append(batch)
         self._size += batch.nbytes

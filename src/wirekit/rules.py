@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -171,6 +172,17 @@ class RuleSet:
                     )
                 self._check((state,), states[table], f"step at {step.on!r}: table {table}")
 
+    @cached_property
+    def by_event(self) -> dict[str, tuple[list[Rule], list[Step]]]:
+        """The rules and steps for each event."""
+        by_event: dict[str, tuple[list[Rule], list[Step]]] = {}
+        declared: tuple[Rule | Step, ...] = (*self.rules, *self.steps)
+        for each in declared:
+            for name in (each.on,) if isinstance(each.on, str) else each.on:
+                rules, steps = by_event.setdefault(name, ([], []))
+                rules.append(each) if isinstance(each, Rule) else steps.append(each)
+        return by_event
+
     @staticmethod
     def _check(states_asked: Any, states: list[Any], where: str) -> None:
         """Refuses states that a table cannot have, unless an expression computes its states."""
@@ -284,8 +296,6 @@ class Checker:
         self._own = Facts(rules.initial, whole=started)
         self._shared = shared if shared is not None else Facts(rules.initial, whole=False)
         self._connection = connection
-        self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
-        self._steps: dict[str, list[Step]] = _by_event(rules.steps)
         self._reported: dict[Hashable, set[str]] = {}
         self._violations: list[Violation] = []
         self._frames = 0
@@ -371,10 +381,13 @@ class Checker:
         if event.name == LOST:
             self._forget()
             return
+        rules, steps = self._set.by_event.get(event.name, ((), ()))
+        if not (rules or steps):
+            return
         fields = {**event.fields, "time": frame.time_us, "frame": self._frames, "connection": self._connection}
-        for rule in self._rules.get(event.name, ()):
+        for rule in rules:
             self._check(rule, fields, frame)
-        for step in self._steps.get(event.name, ()):
+        for step in steps:
             self._make(step, fields)
 
     def _check(self, rule: Rule, fields: Mapping[str, Any], frame: Frame) -> None:
@@ -444,14 +457,6 @@ def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, start
             checker.take(item)
             time_us = item.time_us
     return checker.close(time_us)
-
-
-def _by_event(items: Iterable[Any]) -> dict[str, list[Any]]:
-    by_event: dict[str, list[Any]] = {}
-    for item in items:
-        for name in (item.on,) if isinstance(item.on, str) else item.on:
-            by_event.setdefault(name, []).append(item)
-    return by_event
 
 
 def _evaluated(expression: Any, fields: Mapping[str, Any]) -> Any:

@@ -220,7 +220,10 @@ class FrameNumbers:
 
 
 def in_order(parts: list[NumberedFrames], items: list[WindowItem]) -> Iterator[tuple[Link, Item]]:
-    """The frames and other items of a window with their connections, in the order of their numbers, each frame once."""
+    """The frames and other items of a window with their connections, in the order of their numbers, each frame once.
+
+    The content of an item is removed from ``items``, because there may be many.
+    """
     fresh = [each for each in items if not each.again]
     places = [*(part.fresh for part in parts), np.arange(len(fresh))]
     numbers = [part.number[part.fresh] for part in parts]
@@ -236,9 +239,11 @@ def in_order(parts: list[NumberedFrames], items: list[WindowItem]) -> Iterator[t
             for at, frame in part.with_requests(place[begin:end]):
                 yield part.link(int(part.index.connection[at])), frame
             continue
-        for each in (fresh[at].numbered for at in place[begin:end].tolist()):
-            if each.item is not None:
-                yield each.link, each.item
+        for each in (fresh[at] for at in place[begin:end].tolist()):
+            link, item, *_ = each.numbered
+            each.numbered = each.numbered._replace(item=None)
+            if item is not None:
+                yield link, item
 
 
 def _ascending(items: list[WindowItem]) -> list[int]:

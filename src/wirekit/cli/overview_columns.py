@@ -91,6 +91,8 @@ class OverviewWindows(RuleWindows):
                     self._responses.append((completed[0], each))
             if self._checks is None:
                 each.numbered = each.numbered._replace(item=None, facts=NOTHING)
+            else:
+                self.release(item)
 
         self._selected.decide(each.numbered, count)
         yield from ()

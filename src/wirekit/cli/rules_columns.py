@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from wirekit.capture.links import Choice, Link
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, WindowItem, in_order
 from wirekit.cli.rules import RuleChecks
+from wirekit.conversation import Frame
 from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.rows import Batch
 from wirekit.pipeline.summary import Summary
 from wirekit.rules import Violation
 from wirekit.tables.columns import Table
+
+MOST_DECODED = 10_000
+"""Frames of a window that objects read and that stay decoded until they are checked; others are decoded again."""
 
 
 class RuleWindows(NumberedWindows):
@@ -35,6 +40,16 @@ class RuleWindows(NumberedWindows):
     ) -> None:
         super().__init__(files, choice, selected, shown, summary)
         self._checks, self._found = checks, found
+
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Adds an item that objects read."""
+        yield from super().item(name, link, item)
+        self.release(item)
+
+    def release(self, item: Item | None) -> None:
+        """Drops the value of a frame if the window has many."""
+        if isinstance(item, Frame) and len(self._items) > MOST_DECODED:
+            item.release()
 
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
         """Checks the frames of a window."""

@@ -213,12 +213,12 @@ def decided(
         where: its expression over frames, or None.
         live: whether items arrive while they are captured, and should be passed on one by one.
     """
-    wanted = ((each, selection.wants(each)) for each in items)
+    items_selected = ((each, selection.wants(each)) for each in items)
     if where is None:
-        return wanted
+        return items_selected
     from wirekit.cli.where import AT_ONCE, fitting
 
-    return fitting(wanted, where, at_once=1 if live else AT_ONCE)
+    return fitting(items_selected, where, at_once=1 if live else AT_ONCE)
 
 
 def is_wrong(each: Numbered) -> bool:

@@ -111,42 +111,42 @@ class Selected:
         index, facts, selection = assembly.index, assembly.facts, self.selection
         request, times = index.request, index.time
         first = np.where(request >= 0, request, np.arange(request.size))  # of the call
-        wanted = np.ones(request.size, bool)
+        matches = np.ones(request.size, bool)
         for within in selection.bounds(times):
-            wanted &= within
+            matches &= within
         if selection.apis:
             fits = np.array([*(selection.wants_api(name) for name in facts.apis), False])
-            wanted &= fits[facts.api] | fits[facts.api[first]]
+            matches &= fits[facts.api] | fits[facts.api[first]]
         if selection.links:
             named = np.zeros(index.odd.size, bool)
             named[assembly.flows] = [name in selection.links for name in assembly.names]
             self.names.connected |= bool(named.any())
-            wanted &= named[index.connection]
+            matches &= named[index.connection]
         if selection.ids:
             numbers = [number for number in selection.ids if INT64.min <= number <= INT64.max]
-            wanted &= facts.numbered & np.isin(index.number, numbers)
+            matches &= facts.numbered & np.isin(index.number, numbers)
         if selection.slower_us is not None:
-            wanted &= (request >= 0) & (times - times[first] > selection.slower_us)
+            matches &= (request >= 0) & (times - times[first] > selection.slower_us)
         if selection.errors:
-            wanted &= _failed(assembly, first)
+            matches &= _failed(assembly, first)
         texts = {kind: Texts(assembly, column, first) for kind, column in COLUMNS.items() if kind in self.names.kinds}
         if topics := texts.get("topic"):
             fits = topics.having(np.array([selection.wants_topic(text) for text in topics.texts], bool))
-            wanted &= fits | fits[first]
+            matches &= fits | fits[first]
         if groups := texts.get("group"):
             fits = np.array([*(selection.wants_group(text) for text in groups.texts), False])
-            wanted &= fits[groups.first_number]
+            matches &= fits[groups.first_number]
         if clients := texts.get("client"):
             by_name = np.array([*(selection.wants_client(text) for text in clients.texts), False])
             by_address = np.zeros(index.odd.size, bool)
             by_address[assembly.flows] = [selection.wants_address(address) for address in assembly.ends[0]]
-            wanted &= by_name[clients.first_number] | by_address[index.connection]
+            matches &= by_name[clients.first_number] | by_address[index.connection]
         self._count(assembly, texts)
         if self._where is not None:
-            chosen = fitting(assembly, self._where, assembly.frames[wanted[assembly.frames]])
-            wanted[:] = False
-            wanted[chosen] = True
-        return wanted
+            chosen = fitting(assembly, self._where, assembly.frames[matches[assembly.frames]])
+            matches[:] = False
+            matches[chosen] = True
+        return matches
 
     def _count(self, assembly: Assembly, texts_by_kind: dict[str, Texts]) -> None:
         """Counts the frames, the connections that end here, and the names."""

@@ -39,11 +39,11 @@ class Texts:
             self._rows.append((frames[there], number[there]))
         self.texts = list(places)
 
-    def having(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each frame, whether a row of it has one of the wanted texts."""
+    def having(self, selected: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each frame, whether a row of it has one of the selected texts."""
         having = np.zeros(self._size, bool)
         for frames, number in self._rows:
-            having[frames[wanted[number]]] = True
+            having[frames[selected[number]]] = True
         return having
 
     @cached_property

@@ -56,7 +56,7 @@ class FrameWindows(Windows[str]):
         """The frames of a window that columns have read."""
         lines = FrameLines(len(self._parts), self._selected, *arguments)
         self._parts.append(lines)
-        self.bad.update(check.kind for frame, failed in lines.checks if lines.wanted[frame] for check in failed)
+        self.bad.update(check.kind for frame, failed in lines.checks if lines.matches[frame] for check in failed)
         return lines
 
     def take(self, link: Link, item: Item | None) -> Iterable[str]:

@@ -136,10 +136,10 @@ class MatchingMessages(Assembly):
 
     def __init__(self, selected: Selected, *arguments: Any) -> None:
         super().__init__(*arguments)
-        wanted = selected.among(self)
+        matches = selected.among(self)
         matching = []
         for each in self.messages:
-            chosen = wanted[each.frames]
+            chosen = matches[each.frames]
             if selected.selection.topics:
                 topics = each.columns.get("topic", pa.nulls(chosen.size, pa.string()))
                 chosen &= wants_topics(selected.selection, topics)

@@ -153,9 +153,9 @@ class _MatchingRows(NumberedFrames):
         super().__init__(matching.selected, *arguments)
         if not matching.selected.selection.active:
             return
-        wanted, self.counted = self.wanted, self.matching
-        self.checks = [(frame, failed) for frame, failed in self.checks if wanted[frame]]
-        messages = (each.only(wanted[each.frames]) for each in self.messages)
+        matches, self.counted = self.matches, self.matching
+        self.checks = [(frame, failed) for frame, failed in self.checks if matches[frame]]
+        messages = (each.only(matches[each.frames]) for each in self.messages)
         self.messages = [each for each in messages if each.frames.size]
         flows = np.unique(self.index.connection[self.counted])
         matching.add(self._connection_ids.take(pa.array(flows)).to_pylist())

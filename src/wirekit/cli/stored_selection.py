@@ -71,13 +71,13 @@ class StoredMessages:
         selection, topic = self._selection, fixed.get("topic")
         self._number += batch.num_rows
         self._topics.update({topic: batch.num_rows} if topic else {})
-        wanted = np.full(batch.num_rows, selection.wants_topic(topic))
+        matches = np.full(batch.num_rows, selection.wants_topic(topic))
         stamp = batch["timestamp"].view(pa.int64())
         for within in selection.bounds(_micros(np.asarray(stamp.fill_null(0)))):
-            wanted &= within & np.asarray(stamp.is_valid())
+            matches &= within & np.asarray(stamp.is_valid())
         if selection.errors:
-            wanted &= np.asarray(pc.equal(batch["check"], "bad"))
-        batch = batch.filter(pa.array(wanted))
+            matches &= np.asarray(pc.equal(batch["check"], "bad"))
+        batch = batch.filter(pa.array(matches))
         if self._where is not None:
             numbers, before = list[int](), 0
             for rows in message_batches(MESSAGES.schema, self._path, batch, fixed):

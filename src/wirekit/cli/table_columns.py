@@ -51,7 +51,7 @@ class TableWindows(NumberedWindows):
     def assembly(self, *arguments: Any) -> NumberedFrames:
         """The frames of a window that columns have read."""
         part = super().assembly(*arguments)
-        self.bad.update(check.kind for frame, failed in part.checks if part.wanted[frame] for check in failed)
+        self.bad.update(check.kind for frame, failed in part.checks if part.matches[frame] for check in failed)
         return part
 
     def take(self, link: Link, item: Item | None) -> None:

@@ -337,12 +337,12 @@ class MessageRows:
 def fitting(
     items: Iterable[tuple[Numbered, bool]], where: WhereFrames, *, at_once: int = AT_ONCE
 ) -> Iterator[tuple[Numbered, bool]]:
-    """All items, each with whether it was wanted and fits; at most ``at_once`` are evaluated together."""
+    """All items, each with whether it was selected and fits; at most ``at_once`` are evaluated together."""
     waiting = Waiting[tuple[Numbered, bool]](at_once)
 
     def settled() -> Iterator[tuple[Numbered, bool]]:
         batch = waiting.take()
-        fits = where.fits([frame_rows(each) if wanted else None for each, wanted in batch])
+        fits = where.fits([frame_rows(each) if selected else None for each, selected in batch])
         return zip([each for each, _ in batch], fits, strict=True)
 
     for each in items:

@@ -22,7 +22,7 @@ class WindowFrames(Assembly):
     """The frames of plain connections, each decoded when it is requested.
 
     Attributes:
-        wanted: for each frame of the index, whether it matches.
+        matches: for each frame of the index, whether it matches.
         matching: those that match.
 
     Args:
@@ -39,9 +39,9 @@ class WindowFrames(Assembly):
         self._alone = headed[index.kind] | headed[request_kind] | (self.facts.numbered & (index.number < 0))
         self._contextual = contextual[index.kind]
         self._links: dict[int, Link] = {}
-        self.wanted = np.ones(index.kind.size, bool) if selected is None else selected.among(self)
+        self.matches = np.ones(index.kind.size, bool) if selected is None else selected.among(self)
         # A plain connection has no frame that is wrong for another reason than its errors and checks.
-        self.matching = self.frames[self.wanted[self.frames]]
+        self.matching = self.frames[self.matches[self.frames]]
 
     def decoded(self, frames: NDArray[Any]) -> Iterator[tuple[int, Frame]]:
         """Some frames of the index, each with its place there, without their requests and messages."""

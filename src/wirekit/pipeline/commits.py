@@ -50,7 +50,7 @@ def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) ->
     sizes = dict(zip(files, lake.each(lake.sizes, files), strict=True))
     if files and (_is_replacing(lake) or not set(before).issubset(lake.names(COMMITS))):
         raise Misuse(f"a run replaces rows of {lake.name}; wait for it, or if it was killed, run the pipeline again")
-    for table, found in files.items():
+    for table, names in files.items():
         for _, commit in sorted(commits.items()):
             for file in commit["tables"].get(table, {"files": ()})["files"]:
                 size = sizes[table].get(file["file"].rpartition("/")[2])
@@ -60,9 +60,9 @@ def lake_files(path: str | os.PathLike[str], tables: Iterable[str] = OUTPUTS) ->
                         f"{lake.name}/{file['file']} {state}; restore it, or write the tables again "
                         "with wirekit pipeline --replace"
                     )
-                found.append(file["file"])
+                names.append(file["file"])
         if not commits:  # of an earlier version
-            found += [f"{table}/{name}" for name in sorted(filter(PART.fullmatch, sizes[table]))]
+            names += [f"{table}/{name}" for name in sorted(filter(PART.fullmatch, sizes[table]))]
     return {table: [f"{lake.name}/{name}" for name in names] for table, names in files.items()}
 
 

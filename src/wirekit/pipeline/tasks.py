@@ -179,7 +179,7 @@ def read_parts(
 
         summary = Summary()
         tables = followed(kept_windows(written, others, size), job, summary)
-        manifest = _written(tables, attempts, number, _attempt("kept", number), summary).dumps()
+        manifest = _written(tables, attempts, number, _attempt("objects", number), summary).dumps()
     return json_text([written, manifest])
 
 

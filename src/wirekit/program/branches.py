@@ -51,13 +51,13 @@ class Branches(Choices):
 
     Attributes:
         deferred: structures that were met and are not read yet.
-        loose: the structures among them after which nothing was read yet, and which do not take all bytes to their
+        unfollowed: the structures among them after which nothing was read yet, and which do not take all bytes to their
             limit; so the position is not at their end.
         ends_record: whether the record ends with the node that is read now.
     """
 
     deferred: dict[int, Deferred] = field(default_factory=dict)
-    loose: list[Deferred] = field(default_factory=list)
+    unfollowed: list[Deferred] = field(default_factory=list)
     ends_record: bool = False
 
     def arms(self, works: list[Work], join: Join | None) -> list[tuple[int, Value]]:
@@ -71,15 +71,15 @@ class Branches(Choices):
         columns_before = len(self.columns)
         self.maybe = True
         results, bodies = [], []
-        loose, loose_after = self.loose, list(self.loose)
+        unfollowed, of_arms = self.unfollowed, list(self.unfollowed)
         for work in works:
-            self.merging, self.loose = [*merging, *self.columns[columns_before:]], list(loose)
+            self.merging, self.unfollowed = [*merging, *self.columns[columns_before:]], list(unfollowed)
             with self.block() as body:
                 present = self.let("=", self.constant(1))
                 results.append((present, work()))
             bodies.append(body)
-            loose_after += [each for each in self.loose if not any(each is other for other in loose_after)]
-        self.loose, self.maybe, self.merging = loose_after, outer, merging
+            of_arms += [each for each in self.unfollowed if not any(each is other for other in of_arms)]
+        self.unfollowed, self.maybe, self.merging = of_arms, outer, merging
         if outer:
             self.defaults = defaults + self.defaults
         else:
@@ -215,21 +215,21 @@ class Branches(Choices):
         self.add_step(steps.Let(entry.limit, "=", self.limit))
         if takes_all(part.node):
             self.add_step(steps.Seek(self.limit))
-        elif not any(entry is each for each in self.loose):
-            self.loose.append(entry)
+        elif not any(entry is each for each in self.unfollowed):
+            self.unfollowed.append(entry)
         return Value(unfit="a structure that is reached by several paths")
 
     def following(self, node: ir.Node, path: str, scope: Scope) -> Value:
         """Reads bytes after a part, or after no part."""
         columns_before = len(self.columns)
-        loose, self.loose = self.loose, []
-        flags = loose[0].flag
-        for entry in loose[1:]:
+        unfollowed, self.unfollowed = self.unfollowed, []
+        flags = unfollowed[0].flag
+        for entry in unfollowed[1:]:
             flags = self.let("or", flags, entry.flag)
         self.if_true(flags, lambda: self.node(node, path, scope), "==")
         mark = self.let("=", self.constant(1))
         self.add_step(steps.Seek(self.limit))
-        for entry in loose:
+        for entry in unfollowed:
             entry.after.append(Following(mark, node, path, self.limit, self.columns[columns_before:]))
         return Value(unfit="bytes after a structure")
 
@@ -238,10 +238,10 @@ class Branches(Choices):
         while self.deferred:
             entry = min(self.deferred.values(), key=lambda each: each.part.order)
             del self.deferred[id(entry.part.node)]
-            self.loose = [each for each in self.loose if each is not entry]
-            others, self.loose = self.loose, []
+            self.unfollowed = [each for each in self.unfollowed if each is not entry]
+            others, self.unfollowed = self.unfollowed, []
             self.if_true(entry.flag, partial(self.part, entry))
-            self.loose = others + self.loose
+            self.unfollowed = others + self.unfollowed
 
     def part(self, entry: Deferred) -> Value:
         """Reads a part, and the bytes after it."""
@@ -253,11 +253,11 @@ class Branches(Choices):
             self.add_step(steps.Seek(back))
         for each in entry.after:
             condition = each.mark
-            for inner in self.loose:
+            for inner in self.unfollowed:
                 condition = self.let("and", condition, self.let("==", inner.flag, self.constant(0)))
             with self.during(limit=each.limit, merging=[*self.merging, *each.columns]):
                 self.if_true(condition, partial(self.node, each.node, each.path, Scope({}, None)))
-            for inner in self.loose:
+            for inner in self.unfollowed:
                 inner.after.append(each)
         return Value()
 

@@ -323,7 +323,7 @@ class _Reader(Branches):
         """Reads one element and appends its fields to the columns."""
         merging = [*self.merging, *(each for each in self.columns if group in each.lists)]
         leaving = {"cutting": self.limit, "stop": True} if node.stop else {}
-        with self.during(around=group, entered=[], loose=[], defaults=[], merging=merging, stored=[], **leaving):
+        with self.during(around=group, entered=[], unfollowed=[], defaults=[], merging=merging, stored=[], **leaving):
             with self.block() as inside:
                 self.node(node.element, path, scope)
             unset = self.defaults
@@ -354,7 +354,7 @@ class _Reader(Branches):
             if index in marked:
                 state.begins[index] = self.mark()
             self.ends_record = top and index == len(node.members) - 1
-            if self.loose and index:
+            if self.unfollowed and index:
                 value = self.following(member.node, name, state.scope)
             else:
                 self.checked = run > 0

@@ -165,7 +165,7 @@ class _Writer(Messages):
             else:
                 self.lengths_ahead(node, index, state.path, inner)
                 inner.fields[member.name] = self.node(member.node, name, inner)
-            if self.loose:  # the work after a part is deferred, and done if the record reaches it
+            if self.after_deferred:  # the work after a part is deferred, and done if the record reaches it
                 mark = self.flag()
                 self.add_step(Let(mark, "=", self.constant(1)))
                 self.later.append((mark, partial(self.resume, state, index)))

@@ -78,7 +78,7 @@ class Branches(Fields):
 
     Attributes:
         reached: parts that were reached and are not written yet: the part, and the register for its presence.
-        loose: whether a deferred part precedes the current position.
+        after_deferred: whether a deferred part precedes the current position.
         later: deferred work for the end of a part: a register for whether it is needed, and the work.
         flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
         written_messages: the messages that are written.
@@ -92,7 +92,7 @@ class Branches(Fields):
     """
 
     reached: dict[int, tuple[Part, int]] = field(default_factory=dict)
-    loose: bool = False
+    after_deferred: bool = False
     later: list[tuple[int, Work]] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
@@ -226,15 +226,15 @@ class Branches(Fields):
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Writes one of several nodes; the others must have no values."""
         nodes, join = self.alternatives(node, scope, path)
-        loose, is_loose = self.loose, False
+        after_deferred, any_after_deferred = self.after_deferred, False
         values, bodies = [], []
         for inner in nodes:
-            self.loose = loose
+            self.after_deferred = after_deferred
             value, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
             values.append(value)
             bodies.append(body)
-            is_loose |= self.loose
-        self.loose = is_loose
+            any_after_deferred |= self.after_deferred
+        self.after_deferred = any_after_deferred
         present = self.one_present(values, bodies)
         self.add_step(join(bodies))
         return values[0] if len(values) == 1 else Value(unfit="one of several fields", present=present)
@@ -313,14 +313,14 @@ class Branches(Fields):
 
         verdict = self.column(ir.inner_path(path, "ok"))
         self.or_bytes.add(verdict.slot)
-        loose = self.loose
+        after_deferred = self.after_deferred
         value, fitted, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
-        taken, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
-        self.loose = loose
+        as_bytes, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
+        self.after_deferred = after_deferred
         missing = self.let("==", self.has_value(verdict, in_batch=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, presence()))
-        present = self.one_present([value, taken], [fitted, other])
+        present = self.one_present([value, as_bytes], [fitted, other])
         self.if_true(bad, other, fitted)
         return Value(unfit="a field that may not fit", present=present)
 
@@ -331,7 +331,7 @@ class Branches(Fields):
         if id(part.node) not in self.reached:
             self.reached[id(part.node)] = (part, self.flag())
         self.add_step(Let(self.reached[id(part.node)][1], "=", self.constant(1)))
-        self.loose = True
+        self.after_deferred = True
         return Value(unfit="a structure that is reached by several paths")
 
     def flag(self) -> int:
@@ -346,17 +346,17 @@ class Branches(Fields):
             part, flag = min(self.reached.values(), key=lambda each: each[0].order)
             del self.reached[id(part.node)]
             groups.append(self.later)
-            self.later, self.loose = [], False
+            self.later, self.after_deferred = [], False
             _, body, _ = self.apart(partial(self.structure, part.node, part.name, Scope({}, None)))
             self.if_true(flag, body)
         groups.append(self.later)
-        self.later, self.loose = [], False
+        self.later, self.after_deferred = [], False
         for mark, work in (each for group in reversed(groups) for each in group):
             with self.block() as body:
                 work()
             if body:
                 self.if_true(mark, body)
-            if self.loose or self.later:
+            if self.after_deferred or self.later:
                 raise unfit(self.key, "", "a structure after another", "both are reached by several paths")
 
     # Lists.
@@ -456,14 +456,14 @@ class Branches(Fields):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """The steps that write one element."""
-        with self.during(around=group, reached={}, later=[], loose=False, flags=[]):
+        with self.during(around=group, reached={}, later=[], after_deferred=False, flags=[]):
             with self.block() as inside:
                 if ir.minimum(node.element) < len(node.until):
                     raise unfit(self.key, path, node, f"elements may be shorter than {node.until.hex()}, which ends it")
                 ends = node.count is None and (node.until or not ir.minimum(node.element))
                 start = self.mark() if ends else 0
                 self.node(node.element, path, scope)
-                if self.loose or self.later or self.reached:
+                if self.after_deferred or self.later or self.reached:
                     raise unfit(self.key, path, node, "its structures are reached by several paths")
                 if ends:
                     self.ending(node, group, path, start)

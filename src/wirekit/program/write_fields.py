@@ -268,7 +268,7 @@ class Fields(Choices):
         if node.coding is not None:
             data = node.coding.encode(default)
         column, length, present = self.column(path, column_of(node)), self.register(), self.register()
-        with self.block() as given:
+        with self.block() as from_column:
             value = self.visit_Blob(node, path, scope)
             self.add_step(Let(length, "=", self.operand(value.place)))
             self.add_step(Let(present, "=", self.has_value(column)))
@@ -281,7 +281,7 @@ class Fields(Choices):
                 differs = self.let("!=", length, self.amount(node.length, scope, path)[0])
                 self.fail("!=", differs, 0, path, "the size of its default differs from the one the layout requires")
             self.add_step(steps.Text(data))
-        self.add_step(Test("!=", self.has_value(column, in_batch=True), self.constant(0), given, missing))
+        self.add_step(Test("!=", self.has_value(column, in_batch=True), self.constant(0), from_column, missing))
         measured = None if value.length is None else length
         return replace(value, place=length, length=measured, present=(present,) if value.present else ())
 

@@ -124,9 +124,9 @@ class Opening:
                 raise Limit("depth", self.limits.depth, 1)
             if size < 0 and name in NEED_SIZE:
                 raise Wrong("a size after decompression", "none")
-            given = size if size >= 0 else None
+            plain_size = size if size >= 0 else None
             plain, damage = self.reference.allowance.decompress_until_damage(
-                name, data, given, keep=self.contents.streamed
+                name, data, plain_size, keep=self.contents.streamed
             )
         except WireError as error:
             self._failed(row, error)

@@ -385,11 +385,11 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
         surplus = gaps[number] + _incomplete_size(inside)
         if surplus or number in notes:
             value = end - len(left_over(entry)) - len(entry.message.value.compressed)
-            found = f"{plural(surplus, 'byte')} that no message has"
+            actual = f"{plural(surplus, 'byte')} that no message has"
             if number in notes:
-                found = f"damage: {notes[number]}"
+                actual = f"damage: {notes[number]}"
             where = {"protocol": SEGMENT, "path": "messages[].message.value", "offset": value}
-            error = Wrong("whole messages in the compressed data", found, **where)
+            error = Wrong("whole messages in the compressed data", actual, **where)
             damaged.append(Damaged(start, 0 if has_message(inside) else end - start, error))
     return tuple(damaged)
 

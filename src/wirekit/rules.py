@@ -217,12 +217,12 @@ class Facts:
 
     Args:
         initial: {table: state of a key that was never set}.
-        whole: whether the connection was followed from its first byte.
+        started: whether the connection was followed from its first byte.
     """
 
-    def __init__(self, initial: Mapping[str, Any], *, whole: bool) -> None:
+    def __init__(self, initial: Mapping[str, Any], *, started: bool) -> None:
         self._initial = initial
-        self._whole = whole
+        self._complete = started
         self._tables: dict[str, dict[Hashable, Any]] = {}
         self._forgetful: set[str] = set()
 
@@ -264,10 +264,10 @@ class Facts:
     def lose(self) -> None:
         """Makes everything unknown."""
         self._tables.clear()
-        self._whole = False
+        self._complete = False
 
     def _knows(self, table: str) -> bool:
-        return self._whole and table not in self._forgetful
+        return self._complete and table not in self._forgetful
 
 
 class Checker:
@@ -293,8 +293,8 @@ class Checker:
         self, rules: RuleSet, *, started: bool = True, shared: Facts | None = None, connection: str = ""
     ) -> None:
         self._set = rules
-        self._own = Facts(rules.initial, whole=started)
-        self._shared = shared if shared is not None else Facts(rules.initial, whole=False)
+        self._own = Facts(rules.initial, started=started)
+        self._shared = shared if shared is not None else Facts(rules.initial, started=False)
         self._connection = connection
         self._reported: dict[Hashable, set[str]] = {}
         self._violations: list[Violation] = []

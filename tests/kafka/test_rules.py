@@ -217,7 +217,7 @@ def test_metadata_over_another_connection_of_the_client_counts() -> None:
                 assert isinstance(frame, Frame)
                 checker.take(frame)
 
-    shared = Facts(RULES.initial, whole=False)
+    shared = Facts(RULES.initial, started=False)
     retried = [produce(1), produced(1, NOT_LEADER)]
     first, second = checker(), checker()
     hear(first, *retried)

@@ -183,7 +183,7 @@ def test_time_passes_with_the_frames_and_at_the_end() -> None:
 
 def test_a_table_forgets_its_oldest_and_then_knows_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "MOST_FACTS", 3)
-    facts = Facts({}, whole=True)
+    facts = Facts({}, started=True)
     assert facts.get("door", 0) is ABSENT
     for number in range(5):
         facts.set("door", number, "open")

@@ -139,7 +139,7 @@ def _checker(link: Link, clients: dict[str, Facts], *, incomplete: bool) -> Chec
     if rules is None:
         return None
     host = link.client.rpartition(":")[0]
-    shared = clients.setdefault(f"{link.protocol} {host}", Facts(rules.initial, whole=False))
+    shared = clients.setdefault(f"{link.protocol} {host}", Facts(rules.initial, started=False))
     checker = Checker(rules, started=link.known_start, shared=shared, connection=link.name)
     if incomplete:
         checker.lose()

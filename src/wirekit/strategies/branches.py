@@ -45,7 +45,7 @@ def _reachability(key: str) -> Iterator[tuple[str, str]]:
             reason = ""
             if id(node) in constant:
                 reason = "lies in a constant, which has one value"
-            elif id(node) in layout.beyond and branch == "present":
+            elif id(node) in layout.lookahead_ends and branch == "present":
                 reason = "depends on the bytes after the value"
             yield f"{layout.names[id(node)]}={branch}", reason
         if isinstance(node, ir.Fallback) and "bytes" not in branch_names(node):

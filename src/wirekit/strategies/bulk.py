@@ -189,7 +189,7 @@ def _attempts(
     rejected, reason = 0, ""
     while rejected < MOST_REJECTED:
         try:
-            value = Maker(layout, choices, context, wish).whole()
+            value = Maker(layout, choices, context, wish).draw()
             data = encoding.encode(layout.key, value, context=context)
         except StackEnds:
             raise Misuse(f"values of {layout.key} of this depth exceed Python's stack") from None

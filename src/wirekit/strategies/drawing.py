@@ -72,7 +72,7 @@ class Drawing:
         self.caller_fields = wish.fields
         self.path: list[str] = []
         self.depth = 0
-        self.sunk = 0
+        self.depth_reached = 0
         self.compression_depth = 0
         self.pieces = PIECES
         self.messages = 0
@@ -92,9 +92,9 @@ class Drawing:
     def upto(self, most: int) -> int:
         return self.choices.upto(most) if most else 0
 
-    def chance(self, of: int) -> bool:
+    def chance(self, odds: int) -> bool:
         """True one time out of ``of``; shrinks to False."""
-        return self.upto(of - 1) == of - 1
+        return self.upto(odds - 1) == odds - 1
 
     def one_of(self, items: list[Any]) -> Any:
         return items[self.upto(len(items) - 1)]
@@ -110,9 +110,9 @@ class Drawing:
         """Whether a branch of a node, or of a part of it, is requested."""
         return id(node) in self.leading
 
-    def _null(self, node: ir.Node, of: int) -> bool:
+    def _null(self, node: ir.Node, odds: int) -> bool:
         """Whether a nullable node is null: one time out of ``of``, unless a part of it is requested."""
-        return self.aims(node, "null") or (self.upto(of - 1) == 0 and not self.leads(node))
+        return self.aims(node, "null") or (self.upto(odds - 1) == 0 and not self.leads(node))
 
     @property
     def shallow(self) -> bool:
@@ -122,7 +122,7 @@ class Drawing:
     @property
     def diving(self) -> bool:
         """Whether the value needs more recursion; only the first recursive path must provide it."""
-        return self.depth < self.dive and self.sunk < self.dive
+        return self.depth < self.dive and self.depth_reached < self.dive
 
     def _caller_values(self, members: Iterable[tuple[str, SymbolTable | None]]) -> dict[str, Any]:
         """Values that the caller passed for members of a record, by the end of their path; names become numbers."""

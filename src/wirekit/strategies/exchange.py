@@ -254,7 +254,7 @@ class Exchange:
     ) -> bytes | None:
         fields = {tuple(path.split(".")): value for path, value in fixed.items()}
         try:
-            value = Maker(layout_of(key), self._choices, context, Wish(1, clean=True, fields=fields)).whole()
+            value = Maker(layout_of(key), self._choices, context, Wish(1, clean=True, fields=fields)).draw()
             if requested:
                 requested = {**{name: [0] for name in _symbols_of_zero(key)}, **requested}
             bound = self._bound(value, {path[-1] for path in fields}, requested)

@@ -40,7 +40,7 @@ class Layout:
         self._plans: dict[int, Plan] = {}
         self._symbols: dict[int, list[int]] = {}
         self._offering: dict[str, frozenset[int]] = {}
-        self.beyond: set[int] = set()
+        self.lookahead_ends: set[int] = set()
         edges: dict[str, set[str]] = {}
         waiting = [key]
         while waiting:
@@ -54,7 +54,7 @@ class Layout:
         if isinstance(self.root, ir.Structure):
             last = self.root.members[-1].node if self.root.members else None
             if isinstance(last, ir.When) and isinstance(last.node, ir.Ahead):
-                self.beyond.add(id(last))
+                self.lookahead_ends.add(id(last))
 
     def _add(self, key: str, prefix: str) -> set[str]:
         schema = registry[key]

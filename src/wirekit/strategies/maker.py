@@ -29,7 +29,7 @@ TRIES = 20
 class Maker(Fields, Settling, Messages):
     """Draws one value."""
 
-    def whole(self) -> Any:
+    def draw(self) -> Any:
         """Draws a value of the schema.
 
         Raises:
@@ -42,7 +42,7 @@ class Maker(Fields, Settling, Messages):
             raise Rejected from None
         except RecursionError:
             raise StackEnds from None
-        if any(want.must for want in self.wants) or self.sunk < self.dive:
+        if any(want.must for want in self.wants) or self.depth_reached < self.dive:
             raise Rejected
         return value
 
@@ -298,7 +298,7 @@ class Maker(Fields, Settling, Messages):
         if self.depth > max(self.deepest, self.dive):
             raise Rejected
         self.depth += 1
-        self.sunk = max(self.sunk, self.depth)
+        self.depth_reached = max(self.depth_reached, self.depth)
         value = self.make(registry[key].layout, scope, forced)
         self.depth -= 1
         return value

@@ -96,10 +96,10 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], requested: t
     by_kind: dict[str, list[Recipe]] = {}
     for recipe in recipes_of(key, original, context):
         by_kind.setdefault(recipe[0], []).append(recipe)
-    others = [name for name in requested if name in by_kind]
-    if not others:
+    possible = [name for name in requested if name in by_kind]
+    if not possible:
         reject()
-    recipes = by_kind[kind if kind in by_kind else others[draw(upto(len(others) - 1))]]
+    recipes = by_kind[kind if kind in by_kind else possible[draw(upto(len(possible) - 1))]]
     first = draw(upto(len(recipes) - 1))
     for name, path, change in (*recipes[first:], *recipes[:first]):
         data = change()
@@ -146,8 +146,8 @@ def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ..
         return _of_nodes(layout)
     nodes = [node for _, node in ir.walk(root)]
     closed = closed_in(nodes)
-    others = [layout_of(node.key) for node in nodes if isinstance(node, ir.Reference)]
-    inside = {kind for each in others for kind in _of_nodes(each)} - {"truncated"}
+    referred = [layout_of(node.key) for node in nodes if isinstance(node, ir.Reference)]
+    inside = {kind for each in referred for kind in _of_nodes(each)} - {"truncated"}
     offered = {kind for node in nodes if id(node) not in closed for kind in kinds_of(node)} | inside
     return _in_order(offered, root)
 
@@ -171,7 +171,7 @@ def sinks(layout: Layout) -> bool:
     choices = SeededChoices(Random(layout.key))
     for _ in range(DIVES if layout.recursive else 0):
         try:
-            Maker(layout, choices, {}, dive(layout)).whole()
+            Maker(layout, choices, {}, dive(layout)).draw()
         except StackEnds:
             return False
         except Rejected:

@@ -112,7 +112,7 @@ class Settling(Drawing):
     ) -> list[tuple[Branch, list[tuple[Any, ...]]]]:
         """The branches that depth and required bytes allow; all branches if none is allowed."""
         allowed = branches
-        if id(decision.node) in self.layout.beyond:
+        if id(decision.node) in self.layout.lookahead_ends:
             allowed = [item for item in branches if item[0].node is None]
         elif self.shallow or (decision.role == "packed" and self.compression_depth >= self.deepest and not self.diving):
             allowed = [item for item in branches if item[0].node is None or not self.layout.refers(item[0].node)]

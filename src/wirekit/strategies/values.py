@@ -109,7 +109,7 @@ def check_constants(layout: Layout, context: dict[str, Any], wish: Wish, is_cons
     choices = SeededChoices(Random(layout.key))
     for _ in range(MOST_REFUSED):
         try:
-            refusal = _refusal(layout.key, Maker(layout, choices, context, constant_wish).whole(), context)
+            refusal = _refusal(layout.key, Maker(layout, choices, context, constant_wish).draw(), context)
         except Rejected:
             continue
         except WirekitError as error:
@@ -131,7 +131,7 @@ def drawn(
 ) -> Any:
     maker = Maker(layout, DrawnChoices(draw), context, wish)
     try:
-        value = maker.whole()
+        value = maker.draw()
     except Rejected:
         reject()
     if not wish.dive and _refusal(layout.key, value, context):

@@ -16,7 +16,7 @@ class Difference:
     """One difference.
 
     Attributes:
-        about: ``header``, ``message``, ``batch``, or the key of a payload.
+        part: ``header``, ``message``, ``batch``, or the key of a payload.
         field: the field or property of it.
         document: the statement of the document.
         code: the behaviour of JoyQueue.
@@ -24,7 +24,7 @@ class Difference:
         both: whether both dialects follow JoyQueue, because the document is silent or contradicts itself.
     """
 
-    about: str
+    part: str
     field: str
     document: str
     code: str
@@ -294,11 +294,11 @@ def noted(layouts: Mapping[str, Layout]) -> dict[str, Layout]:
 
 def _notes(name: str) -> list[Note]:
     frame = name.startswith("frame")
-    about = {x.about for x in DIFFERENCES} - {"batch"} if frame else set(PARTS.get(name, (name,)))
+    parts = {x.part for x in DIFFERENCES} - {"batch"} if frame else set(PARTS.get(name, (name,)))
     if name == "frame_opened":
-        about.add("batch")
+        parts.add("batch")
     return [
-        Note(f"{x.about}: {x.text}" if frame and x.about != "header" else x.text, x.source)
+        Note(f"{x.part}: {x.text}" if frame and x.part != "header" else x.text, x.source)
         for x in DIFFERENCES
-        if x.about in about
+        if x.part in parts
     ]

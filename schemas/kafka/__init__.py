@@ -55,13 +55,13 @@ NOTES = {
 def _api_layouts() -> Iterator[tuple[str, Layout]]:
     for api in APIS:
         for number, version in enumerate(api.versions):
-            about = f"since {version.since}" + (f": {version.adds}" if version.adds else "")
+            history = f"since {version.since}" + (f": {version.adds}" if version.adds else "")
             for kind, node in (
                 ("request", partial(frames.request, api, number, version.request)),
                 ("response", partial(frames.response, version.response)),
             ):
                 name = f"{api.name}.{kind}.v{number}"
-                yield name, Layout(node, f"{api.title}; {kind} v{number}, {about}", TABLES, NOTES.get(name, ()))
+                yield name, Layout(node, f"{api.title}; {kind} v{number}, {history}", TABLES, NOTES.get(name, ()))
 
 
 def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
@@ -71,8 +71,8 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
         nodes[f"produce.request.v{number}"] = partial(frames.request, PRODUCE, number, UNTIMED_PRODUCED)
         nodes[f"fetch.response.v{number}"] = partial(frames.response, UNTIMED_FETCHED[number])
     for name, node in nodes.items():
-        about = f"{name} whose messages have magic 1 and the layout of magic 0"
-        yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
+        text = f"{name} whose messages have magic 1 and the layout of magic 0"
+        yield f"{name}.untimed", Layout(node, text, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
 
 
 def _of_messages() -> Iterator[str]:

@@ -229,14 +229,14 @@ def test_every_command_has_a_key(protocol: wirekit.Protocol) -> None:
 @pytest.mark.parametrize("protocol", [JOYQUEUE, JMQ4], ids=["joyqueue", "jmq4"])
 def test_a_frame_shows_every_disagreement_and_a_payload_its_own(protocol: wirekit.Protocol) -> None:
     shown = {name: [note.text for note in layout.notes] for name, layout in protocol.layouts.items()}
-    of_frames = [difference for difference in DIFFERENCES if difference.about != "batch"]
+    of_frames = [difference for difference in DIFFERENCES if difference.part != "batch"]
     assert len(shown["frame"]) == len(of_frames)
     assert len(shown["frame_opened"]) == len(DIFFERENCES)
     for difference in DIFFERENCES:
         assert difference.source
         assert any(difference.text in text for text in shown["frame_opened"])
-        assert difference.about in shown
-        assert difference.text in shown[difference.about]
+        assert difference.part in shown
+        assert difference.text in shown[difference.part]
 
 
 @pytest.mark.parametrize(

@@ -531,14 +531,14 @@ def quoted(value: Any) -> str:
     return text if len(text) <= SHOWN_OF_ARGUMENT else f"{text[:SHOWN_OF_ARGUMENT]}…"
 
 
-def _beginning(value: Any, left: list[int]) -> Any:
+def _beginning(value: Any, budget: list[int]) -> Any:
     """The part of a value that its first ``SHOWN`` characters need, even if the value is large and deep.
 
     Args:
-        left: number of values that may still be shown; each takes at least one character.
+        budget: number of values that may still be shown; each takes at least one character.
     """
-    left[0] -= 1
-    if left[0] < 0:
+    budget[0] -= 1
+    if budget[0] < 0:
         return None
     if isinstance(value, (str, bytes, bytearray)):
         return value[: SHOWN + 1]
@@ -548,15 +548,15 @@ def _beginning(value: Any, left: list[int]) -> Any:
         copy = type(value)._blank()
         copy._extra = None
         for name, item in value._shown():
-            setattr(copy, name, _beginning(item, left))
+            setattr(copy, name, _beginning(item, budget))
         return copy
     if isinstance(value, Mapping):
         some = itertools.islice(value.items(), SHOWN)
-        return {_beginning(name, [1]): _beginning(item, left) for name, item in some}
+        return {_beginning(name, [1]): _beginning(item, budget) for name, item in some}
     if isinstance(value, list):
-        return [_beginning(item, left) for item in value[:SHOWN]]
+        return [_beginning(item, budget) for item in value[:SHOWN]]
     if type(value) is tuple:
-        return tuple(_beginning(item, left) for item in value[:SHOWN])
+        return tuple(_beginning(item, budget) for item in value[:SHOWN])
     return value
 
 

@@ -92,7 +92,7 @@ def test_the_entries_of_an_index_are_not_examined_again_after_each_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The walk with an index of 800 kB, whose entries are beyond the log, takes no second more than without entries."""
-    monkeypatch.setattr(_Partition, "_beyond", lambda *arguments: None)
+    monkeypatch.setattr(_Partition, "_report_unreached", lambda *arguments: None)
     folder, seconds = tmp_path / "t-0", []
     folder.mkdir()
     (folder / f"{BASE}.log").write_bytes(

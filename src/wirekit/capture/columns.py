@@ -228,13 +228,13 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
         selects_all = rows.size == kinds.size
         content = located["bytes"] if selects_all else located["bytes"].take(pa.array(rows))
         batch, wrong = scan_column("net.packet", content, limits=limits, context={"link_type": int(kind)})
-        beside = facts if selects_all else facts.take(pa.array(rows))
-        schema = pa.schema([*beside.schema, *batch.schema])
-        tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=schema))
+        chosen = facts if selects_all else facts.take(pa.array(rows))
+        schema = pa.schema([*chosen.schema, *batch.schema])
+        tables.append(pa.Table.from_arrays([*chosen.columns, *batch.columns], schema=schema))
         orders.append(rows)
         if wrong.num_rows:
             place = wrong.schema.get_field_index("wrapper")
-            errors.append(wrong.set_column(place, "wrapper", beside["@offset"].combine_chunks().take(wrong["wrapper"])))
+            errors.append(wrong.set_column(place, "wrapper", chosen["@offset"].combine_chunks().take(wrong["wrapper"])))
     table = tables[0]
     if len(tables) > 1:
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -385,10 +385,10 @@ def _of_section(
     times, timed = np.zeros(places.size, np.int64), ~simple
     links, snaps = np.zeros(places.size, np.int32), np.zeros(places.size, np.int64)
     for number in np.unique(numbers):
-        mine, interface = numbers == number, interfaces[number].interface
-        times[mine], fits = nanoseconds(units[mine], interface)
-        timed[mine] &= fits
-        links[mine], snaps[mine] = interface.link_type, interface.snap_length
+        of_interface, interface = numbers == number, interfaces[number].interface
+        times[of_interface], fits = nanoseconds(units[of_interface], interface)
+        timed[of_interface] &= fits
+        links[of_interface], snaps[of_interface] = interface.link_type, interface.snap_length
     content = _snapped(content, np.where(simple, snaps, 0))
     sizes = np.asarray(pc.binary_length(content)).astype(np.uint32)
     leads = np.select([kinds[places] == kind for kind in DATA_LEADS], list(DATA_LEADS.values()))
@@ -429,9 +429,9 @@ def nanoseconds(units: NDArray[Any], interface: Interface) -> tuple[NDArray[Any]
     shift = interface.shift * SECOND
     if abs(shift) < _HIGHEST // 2:
         if interface.binary and exponent <= _FRACTION:
-            whole, part = units >> np.uint64(exponent), units & np.uint64((1 << exponent) - 1)
-            quick = whole < _HIGHEST // 4 // SECOND
-            nanos = whole * np.uint64(SECOND) + (part * np.uint64(SECOND) >> np.uint64(exponent))
+            seconds, fraction = units >> np.uint64(exponent), units & np.uint64((1 << exponent) - 1)
+            quick = seconds < _HIGHEST // 4 // SECOND
+            nanos = seconds * np.uint64(SECOND) + (fraction * np.uint64(SECOND) >> np.uint64(exponent))
         elif not interface.binary and exponent <= 9:
             factor = 10 ** (9 - exponent)
             quick = units < _HIGHEST // 4 // factor

@@ -269,20 +269,20 @@ class Conversation:
 
     def _drain(self, side: str, direction: Direction, piece: int) -> Iterator[Event]:
         if not direction.headed and direction.buffer:
-            front = header(bytes(direction.buffer[:LARGEST_HEADER]))
-            if front is not None:
-                if front[1] is not None:
-                    yield self._header(side, direction, front[0], front[1])
+            preamble = header(bytes(direction.buffer[:LARGEST_HEADER]))
+            if preamble is not None:
+                if preamble[1] is not None:
+                    yield self._header(side, direction, preamble[0], preamble[1])
                 elif len(direction.buffer) < LARGEST_HEADER:
                     return
             direction.headed = True
         from wirekit.compiler.heading import heading
 
-        buffer, begin, of = direction.buffer, None, None
+        buffer, begin, heading_key = direction.buffer, None, None
         while buffer:
             key, limits = self.dialogue.frame_key(side), self._framing()
-            if begin is None or of != (key, limits.frame):
-                begin, of = heading(key, limits.frame), (key, limits.frame)
+            if begin is None or heading_key != (key, limits.frame):
+                begin, heading_key = heading(key, limits.frame), (key, limits.frame)
             if direction.rest:
                 part = min(direction.rest, len(buffer))
                 if part < direction.rest and part < LARGEST_SEARCHED:

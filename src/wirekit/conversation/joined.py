@@ -242,10 +242,10 @@ class Sought:
         return is_fitting
 
     def _fits(self, frame: bytes) -> bool:
-        whole = not self.heading.overruns(frame) and layouts_fit(self.protocol, frame)[1]
+        is_fitting = not self.heading.overruns(frame) and layouts_fit(self.protocol, frame)[1]
         dialogue = self.protocol.follow()
         return any(
-            (whole and dialogue.schema(side, frame)[2] is None) or dialogue.headed(side, frame, side_known=False)
+            (is_fitting and dialogue.schema(side, frame)[2] is None) or dialogue.headed(side, frame, side_known=False)
             for side in (SIDES if server_proves(self.protocol) else SIDES[:1])
         )
 

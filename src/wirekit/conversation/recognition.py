@@ -118,13 +118,13 @@ def recognise(
     if best is None and not settled:
         return Recognised("", False, False, UNRECOGNISED)
     if best is None:
-        hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
+        open_sides = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
         for side, tail in tails:
-            if side not in hopeful and tail():
-                hopeful.add(side)
+            if side not in open_sides and tail():
+                open_sides.add(side)
         heard = [(side, registry.beginning(data)) for side, data in zip(SIDES, (client, server), strict=True)]
         reasons = [f"; the {side} sends {beginning.described}" for side, beginning in heard if beginning is not None]
-        return Recognised("", False, len(hopeful) < len(SIDES), "".join([UNRECOGNISED, *reasons]))
+        return Recognised("", False, len(open_sides) < len(SIDES), "".join([UNRECOGNISED, *reasons]))
     fit, name, swapped = best
     if not sides_known:
         swapped = _swapped(registry.protocol(name), client, server, swapped)
@@ -338,10 +338,10 @@ def frame_fits(
     known = decodes.get((protocol.name, frame))
     if known is None:
         known = decodes[protocol.name, frame] = layouts_fit(protocol, frame, light=light)
-    clean, whole = known
+    clean, fits = known
     dialogue = protocol.follow()
-    key, _, reason = dialogue.layout(side, frame) if whole or protocol.variants else ("", {}, None)
-    if whole and reason is None:
+    key, _, reason = dialogue.layout(side, frame) if fits or protocol.variants else ("", {}, None)
+    if fits and reason is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
     if len(frame) >= LEAST_EVIDENCE and any(begins(frame, each, len(frame)) for each in protocol.variants.get(key, ())):
         return False, True

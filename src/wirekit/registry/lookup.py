@@ -230,13 +230,13 @@ class Registry:
         """
         if self._with_stream is not None:
             return self._with_stream
-        ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
-        for name in ours:
+        built_in = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
+        for name in built_in:
             self._load(name)
         self._search()
-        names = dict.fromkeys([*ours, *self._protocols])
+        names = dict.fromkeys([*built_in, *self._protocols])
         protocols = (self._protocols[name] for name in names if self._protocols[name].recognised_by)
-        self._with_stream = tuple(each for each in protocols if each.name in ours or self._is_framed(each))
+        self._with_stream = tuple(each for each in protocols if each.name in built_in or self._is_framed(each))
         return self._with_stream
 
     def _is_framed(self, protocol: Protocol) -> bool:

@@ -91,7 +91,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     earlier: list[Skipped] = []  # the packets before this one with fragments of its datagram
     place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
-        decoded, whole = decode(data, key, offset=offset), packet
+        decoded, padded = decode(data, key, offset=offset), packet
         if decoded.error is not None:
             missing = packet.original_length - len(packet.data)
             if missing > 0 or key in _PACKETS or key in _INSIDE:
@@ -99,7 +99,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             if missing <= 0 or not _ends_in_options(decoded.value, decoded.error):
                 break  # such as a datagram that is no tunnel
             options = bytes(min(missing, tcp.MOST_OPTIONS))
-            decoded, whole = decode(data + options, key, offset=offset), packet._replace(data=packet.data + options)
+            decoded, padded = decode(data + options, key, offset=offset), packet._replace(data=packet.data + options)
             if decoded.error is not None:
                 break
         layer = decoded.value
@@ -118,8 +118,8 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             if network is None:
                 reason, detail = "damaged", "TCP without IP"
                 break
-            segment = _segment(whole, file, decoded, network, layer, end)
-            if whole is not packet:
+            segment = _segment(padded, file, decoded, network, layer, end)
+            if padded is not packet:
                 return segment._replace(payload=b"", offset=offset + len(data))
             return segment if place is None else segment._replace(offset=place)
         reason, following = _following(layer, key)

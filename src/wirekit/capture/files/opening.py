@@ -178,26 +178,26 @@ class Capture:
     def _walk(self, place: Place, end: int) -> Walk:
         return (PcapWalk if self.format == "pcap" else PcapngWalk)(self, place, end)
 
-    def window(self, offset: int, several: str, single: str) -> tuple[list[Any], WireError | None]:
+    def window(self, offset: int, list_key: str, record_key: str) -> tuple[list[Any], WireError | None]:
         """The records from an offset on, at least one unless there is an error, and the error that ended them.
 
         Args:
             offset: absolute, of a record, before the end of the file.
-            several: key of the layout that reads whole records and does not read an incomplete last one.
-            single: key of the layout of one record, for the error of an incomplete one.
+            list_key: key of the layout that reads whole records and does not read an incomplete last one.
+            record_key: key of the layout of one record, for the error of an incomplete one.
         """
         least, most = 1, WINDOW
         while True:
             data = self.available(offset, least, most)
             engine = "rows" if len(data) > _MANY else None
-            decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
+            decoded = decode(data, list_key, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
                 # The last value is what was decoded of the damaged record.
-                return (decoded.value or [])[:-1], of_record(decoded.error, single)
+                return (decoded.value or [])[:-1], of_record(decoded.error, record_key)
             if decoded.value:
                 return decoded.value, None
             if not self.reaches(offset + len(data)):
-                alone = decode(data, single, offset=offset, limits=self.limits)
+                alone = decode(data, record_key, offset=offset, limits=self.limits)
                 return ([], alone.error) if alone.error is not None else ([alone.value], None)
             if len(data) >= WINDOW:  # a long record: decoded again with more of its bytes
                 least = most = 4 * len(data)

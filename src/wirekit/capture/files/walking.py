@@ -72,9 +72,9 @@ class PcapWalk(Walk):
     def _items(self) -> Iterator[Packet]:
         (interface,) = self.interfaces
         unit = interface.nanoseconds(1)
-        several, single = f"net.pcap.packets.{self.order}", f"net.pcap.packet.{self.order}"
+        list_key, record_key = f"net.pcap.packets.{self.order}", f"net.pcap.packet.{self.order}"
         while self.more:
-            records, error = self.capture.window(self.offset, several, single)
+            records, error = self.capture.window(self.offset, list_key, record_key)
             for record in records:
                 if self.offset >= self.end:
                     return

@@ -280,7 +280,7 @@ class _Partition:
             return segment
         for index in indexes.values():
             for number in index.unreached():
-                self._beyond(segment, index, number)
+                self._report_unreached(segment, index, number)
         return segment
 
     # The indexes alone
@@ -322,10 +322,10 @@ class _Partition:
         index = _Index(path.name, width, offsets, values, keys[order], order, is_open, after)
         segment.entries[kind] = len(offsets)
         if (offsets[:1] < segment.base).any():
-            self._about(index, 0, f"{self._entry(segment, index, 0)} is before the base offset")
+            self._report(index, 0, f"{self._entry(segment, index, 0)} is before the base offset")
         for number in falls:
             before, here = self._entry(segment, index, int(number) - 1), self._entry(segment, index, int(number))
-            self._about(index, int(number), f"{here} does not ascend: the offset before it is {before}")
+            self._report(index, int(number), f"{here} does not ascend: the offset before it is {before}")
         return index
 
     def _entry(self, segment: Segment, index: _Index, number: int) -> str:
@@ -333,10 +333,10 @@ class _Partition:
         relative = int(index.offsets[number]) - segment.base
         return f"relative offset {relative}, {value_name} {int(index.values[number])}"
 
-    def _about(self, index: _Index, number: int, text: str) -> None:
+    def _report(self, index: _Index, number: int, text: str) -> None:
         self._say(index.name, text, number * index.width, number)
 
-    def _beyond(self, segment: Segment, index: _Index, number: int) -> None:
+    def _report_unreached(self, segment: Segment, index: _Index, number: int) -> None:
         """Reports an entry that the walk never reached."""
         entry = self._entry(segment, index, number)
         if index.name.endswith(".index"):
@@ -347,7 +347,7 @@ class _Partition:
             self.stale[index.name] += 1
             segment.entries[index.name.rpartition(".")[2]] -= 1
         elif index.name.endswith(".index") or (beyond and segment.last is not None):
-            self._about(index, number, f"{entry} is beyond the log's {text}")
+            self._report(index, number, f"{entry} is beyond the log's {text}")
 
     def _is_alone(self, segment: Segment, index: _Index, number: int) -> bool:
         """Whether an entry beyond the log is a damaged one: those before and after it ascend, and are in the log."""
@@ -532,12 +532,12 @@ class _Partition:
             at = int(np.searchsorted(places, index.values[number], side="right")) - 1
             entry = self._entry(segment, index, int(number))
             if places[at] != index.values[number]:
-                self._about(index, int(number), f"{entry}: no message begins there, one does at {int(places[at])}")
+                self._report(index, int(number), f"{entry}: no message begins there, one does at {int(places[at])}")
             elif has_offset[at] and not before[at] < index.offsets[number] <= offsets[at]:
                 span = f"offset {int(offsets[at])}, and the one before it {int(before[at])}"
                 if before[at] == EARLIEST:
                     span = f"offset {int(offsets[at])}"
-                self._about(index, int(number), f"{entry}: the message there has {span}")
+                self._report(index, int(number), f"{entry}: the message there has {span}")
 
     def _times(
         self,
@@ -561,7 +561,7 @@ class _Partition:
             doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
             if latest_time > entry_time or (latest_time not in (EARLIEST, entry_time) and not doubtful):
                 entry = self._entry(segment, index, int(number))
-                self._about(index, int(number), f"{entry}: the latest timestamp up to this offset is {latest_time}")
+                self._report(index, int(number), f"{entry}: the latest timestamp up to this offset is {latest_time}")
 
     # Segment by segment
 

@@ -59,11 +59,11 @@ class Search:
         self._size = file.seek(0, os.SEEK_END)
         self._most = registry[KEY].limits.frame
         self._begin = heading(KEY, self._most)
-        self._allowance = self._left = allowance + 4 * min(self._size, stored.STRETCH)
+        self._allowance = self._remaining = allowance + 4 * min(self._size, stored.STRETCH)
 
     def renew(self) -> None:
         """Begins another stretch of the file."""
-        self._left = self._allowance
+        self._remaining = self._allowance
 
     def follow(self, offsets: Sequence[int]) -> None:
         """Sets ``before`` after good messages with these offsets.
@@ -104,10 +104,10 @@ class Search:
 
     def within(self, start: int, end: int) -> int | None:
         """The start of the first message between ``start`` and ``end``; None if there is none."""
-        if self._left < 0:
+        if self._remaining < 0:
             return None
         place = self._next(start, end)
-        self._left -= (end if place is None else place) - start
+        self._remaining -= (end if place is None else place) - start
         return place
 
     def size(self, head: bytes) -> int:
@@ -140,8 +140,8 @@ class Search:
             return False
         if size > _SMALL and not self._may_end(at + size):
             return False
-        self._left -= size
-        if self._left < 0:
+        self._remaining -= size
+        if self._remaining < 0:
             return False
         message = self._read(at + _LEAD, size - _LEAD)
         return bool(_CRC.compute(message[_CRC.inner.length :]) == _number(MESSAGE, "crc", message))

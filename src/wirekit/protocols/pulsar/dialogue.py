@@ -275,13 +275,13 @@ class PulsarDialogue(Dialogue):
         if len(frame.data) < frame.size and not isinstance(payload.content, list):
             return
         if (entry.metadata.num_chunks_from_msg or 0) > 1 and not payload.encrypted:
-            joined_payload = self._whole(owner, entry.metadata, payload)
+            joined_payload = self._joined(owner, entry.metadata, payload)
             if joined_payload is None:
                 return
             payload = joined_payload
         yield from _entry_messages(frame, topic, content, entry, payload)
 
-    def _whole(self, owner: tuple[str, int], metadata: Any, chunk: _Payload) -> _Payload | None:
+    def _joined(self, owner: tuple[str, int], metadata: Any, chunk: _Payload) -> _Payload | None:
         """The complete message with its last chunk, otherwise None.
 
         A first chunk begins the message anew. A later chunk that is there already is ignored: a producer that connects

@@ -77,7 +77,7 @@ def _consumer(field: str, column: str) -> Named:
     return Named("consumer", f"command.{field}.consumer_id", column)
 
 
-def _about(kind: str, topic: Value, **columns: Value) -> tuple[Rows, Rows]:
+def _topic_rows(kind: str, topic: Value, **columns: Value) -> tuple[Rows, Rows]:
     """A command that refers to one topic."""
     return (
         Rows("calls", FRAME, {"topic": topic, **columns}, kinds=(kind,)),
@@ -99,16 +99,16 @@ CALLS = (
     *(
         row
         for kind, field in (OF_PRODUCERS | CLOSE_PRODUCER).items()
-        for row in _about(kind, _producer(field, "topic"), client=_producer(field, "client"))
+        for row in _topic_rows(kind, _producer(field, "topic"), client=_producer(field, "client"))
     ),
     *(
         row
         for kind, field in OF_CONSUMERS.items()
-        for row in _about(
+        for row in _topic_rows(
             kind, _consumer(field, "topic"), client=_consumer(field, "client"), group_id=_consumer(field, "group_id")
         )
     ),
-    *(row for kind, field in OF_TOPICS.items() for row in _about(kind, f"command.{field}.topic")),
+    *(row for kind, field in OF_TOPICS.items() for row in _topic_rows(kind, f"command.{field}.topic")),
     Rows("calls", FRAME, {"client": "command.producer.producer_name"}, kinds=("PRODUCER",)),
     Rows("calls", FRAME, {"client": "command.producer_success.producer_name"}, kinds=("PRODUCER_SUCCESS",)),
     Rows(

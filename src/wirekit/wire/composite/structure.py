@@ -174,10 +174,10 @@ class Struct(Node):
             node = self.members[index][1]
             while isinstance(node, Default):
                 node = node.inner
-            others = [fixed_size(each) for _, each in self.members[index + 1 : first] + self.members[last + 1 :]]
+            sizes = [fixed_size(each) for _, each in self.members[index + 1 : first] + self.members[last + 1 :]]
             decides = all(at == index or first <= at <= last or end < first for at, (_, end) in limits.items())
-            if isinstance(node, Length) and decides and None not in others:
-                sized[index] = sum(filter(None, others))
+            if isinstance(node, Length) and decides and None not in sizes:
+                sized[index] = sum(filter(None, sizes))
         return sized
 
     @cached_property

@@ -84,8 +84,8 @@ class Writing:
             value = node.default(self.scope)
             if value is NOTHING:
                 error = self.stream.wrong("a value", "nothing")
-                others = ", ".join(self._lacking(after=name))
-                error.hint = f"also missing: {others}" if others else ""
+                missing = ", ".join(self._lacking(after=name))
+                error.hint = f"also missing: {missing}" if missing else ""
                 raise error
             if isinstance(value, bytes):
                 count_zeros(len(value), self.stream)

@@ -290,8 +290,8 @@ def status(name: str) -> Status:
         OSError: it does not exist, or cannot be reached.
     """
     if not is_remote(name):
-        about = os.stat(local(name))
-        return Status(name, about.st_size, about.st_mtime_ns)
+        stat = os.stat(local(name))
+        return Status(name, stat.st_size, stat.st_mtime_ns)
     place = place_of(name)
     with failures(name):
         info = place.system.get_file_info(place.path)

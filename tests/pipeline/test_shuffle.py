@@ -15,7 +15,7 @@ import pytest
 from wirekit.pipeline.crossing import Crossing, flows_of
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.shuffle import HEADER, Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
+from wirekit.pipeline.shuffle import HEADER, LocalRows, Share, ShuffleFile, local_windows, shares, windows, write_files
 from wirekit.tables.columns import PACKETS
 
 PLACES = 3
@@ -126,13 +126,11 @@ def test_only_flows_of_several_parts_and_notes_are_exchanged(size: int, tmp_path
     for part, flows in enumerate(parts):
         rows = [packet(flows[at % 3], at, at, part, b"x" * 30) for at in range(part * 60, part * 60 + 60)]
         rows.append(packet(3 - part, 0, 0, part, b"", "{}"))
-        others, file = Kept(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
+        local, file = LocalRows(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
         batches = pa.Table.from_pylist(rows, PACKETS.schema).to_batches(max_chunksize=5)
-        files = [
-            *write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, others=others)
-        ]
-        rows_of_windows = [window.rows.to_pylist() for window in kept_windows(files, others, size)]
-        assert not others
+        files = [*write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, local=local)]
+        rows_of_windows = [window.rows.to_pylist() for window in local_windows(files, local, size)]
+        assert not local
         assert [row["position"] for each in rows_of_windows for row in each] == [
             *range(part * 60 + 2, part * 60 + 60, 3)
         ]

@@ -26,7 +26,7 @@ from wirekit.pipeline.crossing import Crossing
 from wirekit.pipeline.inputs import FlowShare, Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches
-from wirekit.pipeline.shuffle import Kept, ShuffleFile, kept_windows, shares, windows, write_files
+from wirekit.pipeline.shuffle import LocalRows, ShuffleFile, local_windows, shares, windows, write_files
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road.flows import flow_batches
 from wirekit.road.index import Index, index_frames
@@ -140,9 +140,9 @@ def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
         files = [*chain.from_iterable(files_of)]
         sources = [
             *(
-                kept_windows(mine, part.others, window)
+                local_windows(mine, part.local, window)
                 for mine, part in zip(files_of, parts, strict=True)
-                if part.others
+                if part.local
             ),
             *(windows(files, share, folder, PLACES, window) for share in shares(files, PLACES, window)),
         ]
@@ -155,7 +155,7 @@ class Part(NamedTuple):
 
     numbers: range
     crossing: Crossing | None
-    others: Kept
+    local: LocalRows
 
 
 def packets_of(job: Job) -> list[tuple[pa.Table, Fragments]]:
@@ -208,7 +208,7 @@ def written(
             again=again and not is_packed(each.path),
             fragments=fragments,
             crossing=None if part is None else part.crossing,
-            others=None if part is None else part.others,
+            local=None if part is None else part.local,
         )
     return files
 

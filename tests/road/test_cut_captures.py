@@ -170,8 +170,8 @@ def test_late_packets_correct_the_rows_that_wait(count: int) -> None:
     summary = FileSummary()
     ends = _Ends(SimpleNamespace(late=late), summary)  # type: ignore[arg-type]
     ends.wait(0, batch)
-    assert [*ends.ready(0)] == []
-    ((_, corrected),) = ends.ready(None)
+    assert [*ends.take_final(0)] == []
+    ((_, corrected),) = ends.take_final(None)
     assert corrected["client_duplicate"].to_pylist() == [8 if number == 3 else 1 for number in range(count)]
     assert corrected.drop_columns("client_duplicate").equals(batch.drop_columns("client_duplicate"))
     assert (late, summary.bytes["duplicate"], summary.without_payload) == ({}, 7, 0)
@@ -182,4 +182,4 @@ def test_rows_that_wait_for_late_packets_take_little_memory() -> None:
     ends, before = _Ends(SimpleNamespace(late={}), FileSummary()), pa.total_allocated_bytes()  # type: ignore[arg-type]
     ends.wait(0, batch)
     assert pa.total_allocated_bytes() - before < batch.nbytes / 4
-    assert [*ends.ready(None)] == [(CONNECTIONS.name, batch)]
+    assert [*ends.take_final(None)] == [(CONNECTIONS.name, batch)]

@@ -100,24 +100,24 @@ class Spans(dict[str, Span | None]):
         return self[path]
 
 
-def span_of(path: str, *, whole: bool = True) -> Span | None:
+def span_of(path: str, *, to_end: bool = True) -> Span | None:
     """The span of a file, None for one without packets.
 
     Args:
         path: the file.
-        whole: False to read only the time of the first packet.
+        to_end: False to read only the time of the first packet.
     """
     times: list[int] = []
     try:
         if not (is_remote(path) or os.path.isfile(path)):
             raise OSError  # a pipe can be read only once
         with open_capture(path) as capture:
-            span = _by_columns(capture) if whole else None
+            span = _by_columns(capture) if to_end else None
             if span is not None:
                 return span
             for packet in capture.packets():
                 times[1:] = [packet.time_us]
-                if not whole:
+                if not to_end:
                     break
     except (WireError, OSError):
         times = []

@@ -91,14 +91,14 @@ class Selected:
             self.names.connections += 1
             self.names.connected |= link.name in self.selection.links
             return Numbered(link, item, 0, 0, NOTHING)
-        about = NOTHING
+        frame_facts = NOTHING
         if isinstance(item, Frame):
             facts = self._facts.setdefault(link.name, ConnectionFacts())
             facts.names = writer.calls_of(path, link).names
-            about = facts.of(item)
+            frame_facts = facts.of(item)
             if not facts.waiting:
                 del self._facts[link.name]
-        each = Numbered(link, item, 0, 0, about)
+        each = Numbered(link, item, 0, 0, frame_facts)
         self.names.add(each)
         return each
 
@@ -152,7 +152,7 @@ class Selected:
         """Counts the frames, the connections that end here, and the names."""
         frames, facts, names = assembly.frames, assembly.facts, self.names
         names.frames += frames.size
-        names.connections += assembly.whole.size
+        names.connections += assembly.listed.size
         if "API" in names.kinds:
             names.count("API", dict(zip(facts.apis, _how_many(facts.api[frames], len(facts.apis)), strict=True)))
         for kind, texts in texts_by_kind.items():

@@ -75,7 +75,7 @@ class NumberedFrames(WindowFrames):
         pieces = np.searchsorted(streams.ends, index.stop[self.fresh])
         self.arrivals = streams.arrivals(index.connection[self.fresh], streams.ranks[pieces])
         self.number = np.zeros(plain.size, np.int64)
-        self.over = np.union1d(np.intersect1d(self.whole, index.connection), self.ended)
+        self.over = np.union1d(np.intersect1d(self.listed, index.connection), self.ended)
         self._requests: dict[int, Frame] = {}
 
     def with_requests(self, frames: NDArray[np.int64]) -> Iterator[tuple[int, Frame]]:

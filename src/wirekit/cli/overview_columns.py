@@ -159,12 +159,12 @@ class _MatchingRows(NumberedFrames):
         self.messages = [each for each in messages if each.frames.size]
         flows = np.unique(self.index.connection[self.counted])
         matching.add(self._connection_ids.take(pa.array(flows)).to_pylist())
-        ended = self._connection_ids.take(pa.array(self.whole)).to_pylist()
-        self.whole = self.whole[np.array([matching.remove(each) for each in ended], bool)]
+        ended = self._connection_ids.take(pa.array(self.listed)).to_pylist()
+        self.listed = self.listed[np.array([matching.remove(each) for each in ended], bool)]
 
     def batches(self) -> Iterator[Batch]:
         """The rows, table by table."""
-        if not (self.counted.size or self.whole.size):
+        if not (self.counted.size or self.listed.size):
             return
         chosen = np.zeros(self.first.size, bool)
         chosen[self.call_of[self.counted]] = True
@@ -251,6 +251,6 @@ class _Counts:
 def _groups(rows: pa.Table, keys: list[str], *aggregates: tuple[Any, str]) -> Iterator[tuple[Any, ...]]:
     """The values of the keys that occur, with their aggregates; a list is not changed."""
     groups = rows.group_by(keys, use_threads=False).aggregate(list(aggregates))
-    names = [*keys, *(f"{of}_{how}" if of else how for of, how in aggregates)]
+    names = [*keys, *(f"{column}_{function}" if column else function for column, function in aggregates)]
     columns = [groups[name] for name in names]
     return zip(*(column if pa.types.is_list(column.type) else column.to_pylist() for column in columns), strict=True)

@@ -58,7 +58,7 @@ class WindowFacts:
 
     def numbers(self, where: WhereFrames, frames: NDArray[np.int64]) -> list[int]:
         """The places of the frames that fit among some frames."""
-        return where.numbers(self._about(where, frames), self._of_places(where, frames), self._errors(where, frames))
+        return where.numbers(self._rows(where, frames), self._of_places(where, frames), self._errors(where, frames))
 
     def of(self, frames: NDArray[np.int64]) -> Iterator[Facts]:
         """The facts of some frames: client, group, topics, and the names of errors."""
@@ -89,10 +89,10 @@ class WindowFacts:
         own = self._begins[frames + 1] > self._begins[frames]
         return np.where(own, frames, self._first[frames])
 
-    def _about(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
+    def _rows(self, where: WhereFrames, frames: NDArray[np.int64]) -> pa.RecordBatch:
         index, first = self._assembly.index, self._first[frames]
         columns = {
-            **self._assembly.about(frames),
+            **self._assembly.frame_columns(frames),
             "checks_bad": pa.array(self._failures[frames]),
             "client": self._text("client", frames),
             "group_id": self._text("group_id", frames),
@@ -119,13 +119,13 @@ class WindowFacts:
         """
         topic, many = codes_of(self._columns["topic"])
         rows = np.flatnonzero(np.asarray(self._columns["topic"].is_valid()))
-        whole = np.asarray(self._columns["partition"].is_valid())[rows]
+        with_partition = np.asarray(self._columns["partition"].is_valid())[rows]
         keys = self._frames[rows] * many + topic[rows]
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        has_partition = np.bincount(which[whole], minlength=first.size) > 0
+        has_partition = np.bincount(which[with_partition], minlength=first.size) > 0
         alone = np.zeros(rows.size, bool)
         alone[first] = True
-        distinct = np.flatnonzero(whole | (~has_partition[which] & alone))
+        distinct = np.flatnonzero(with_partition | (~has_partition[which] & alone))
         order = distinct[np.lexsort((distinct, first[which[distinct]], self._frames[rows[distinct]]))]
         rows = rows[order]
         return rows, np.searchsorted(self._frames[rows], np.arange(self._first.size + 1))
@@ -146,12 +146,12 @@ class WindowFacts:
         failed = np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(error, ""), False)))
         place = np.searchsorted(frames, self._frames[failed])
         failed = failed[(place < frames.size) & (frames[np.minimum(place, frames.size - 1)] == self._frames[failed])]
-        of = self._frames[failed]
+        owners = self._frames[failed]
         stated = np.asarray(pc.fill_null(pc.not_equal(topic, ""), False))[failed]
-        only = np.where(self._asked[of], self._only[self._first[of]], -1)
+        only = np.where(self._asked[owners], self._only[self._first[owners]], -1)
         row = np.where(stated, failed, only)
         columns = topic.take(pa.array(row, mask=row < 0)), error.take(pa.array(failed))
-        return pa.record_batch([*columns, pa.array(np.searchsorted(frames, of))], where.errors)
+        return pa.record_batch([*columns, pa.array(np.searchsorted(frames, owners))], where.errors)
 
     @cached_property
     def _only(self) -> NDArray[np.int64]:

@@ -64,7 +64,7 @@ class Calls:
     def frame(self, frame: Frame) -> tuple[str, list[Emitted]]:
         """Adds a frame; returns the id of its call, and the rows that it completes."""
         connection = self.connection_id
-        about = frame.description
+        description = frame.description
         evaluator = records(frame.protocol)
         request = frame.request
         waiting = None if request is None else self._waiting.pop((request.side, request.offset), None)
@@ -73,7 +73,7 @@ class Calls:
         call_id = call.row["call_id"]
         self._declared(call, evaluator, frame, frames)
         emitted = list(self._messages(call, evaluator, frame, frames, connection))
-        if about.role == "request" and about.answered:
+        if description.role == "request" and description.answered:
             self._waiting[frame.side, frame.offset] = call
             dialogue = self.link.dialogue
             one_sided = dialogue is not None and dialogue.requests.one_sided
@@ -85,10 +85,10 @@ class Calls:
             call.row["response_time"], call.row["response_bytes"] = frame.time_us, frame.size
             call.row["latency_us"] = frame.latency_us
             outcome = "answered"
-        elif about.role == "response":
+        elif description.role == "response":
             outcome = "unasked" if request is None else "repeated"
         else:
-            outcome = "one_way" if about.role == "request" else "event"
+            outcome = "one_way" if description.role == "request" else "event"
         return call_id, [*emitted, *self._completed(call, outcome)]
 
     def add(self, number: int, errors: int, facts: Row, names: Names) -> None:
@@ -165,12 +165,12 @@ class Calls:
         Raises:
             KeyError, TypeError, ValueError: ``state`` did not return this.
         """
-        for place, row, several, messages in state["waiting"]:
-            if not _OF_EVERY_CALL <= row.keys() <= {*CALLS.names, "time"} or not {*several} <= {*DECLARED}:
-                raise ValueError(f"a call has the columns {', '.join(row)} and the tables {', '.join(several)}")
+        for place, row, stored_rows, messages in state["waiting"]:
+            if not _OF_EVERY_CALL <= row.keys() <= {*CALLS.names, "time"} or not {*stored_rows} <= {*DECLARED}:
+                raise ValueError(f"a call has the columns {', '.join(row)} and the tables {', '.join(stored_rows)}")
             rows = {
                 table: [[FrameRows(table, rows, keys) for rows, keys in side] for side in sides]
-                for table, sides in several.items()
+                for table, sides in stored_rows.items()
             }
             self._waiting[place] = _Call(row, rows, messages)
         self.names, self._facts = state["names"], state["facts"]
@@ -178,23 +178,23 @@ class Calls:
 
     def _first_row(self, frame: Frame, connection: str) -> Row:
         """The columns from the first frame of a call."""
-        about = frame.description
+        description = frame.description
         row: Row = {
             "call_id": frame_id(connection, frame.side, frame.offset),
             "connection_id": connection,
             "protocol": frame.protocol,
             "time": frame.time_us,
-            "api": about.api,
-            "version": about.version,
-            "correlation_id": about.correlation_id,
+            "api": description.api,
+            "version": description.version,
+            "correlation_id": description.correlation_id,
         }
-        kind = "response" if about.role == "response" else "request"
+        kind = "response" if description.role == "response" else "request"
         row[f"{kind}_time"], row[f"{kind}_bytes"] = frame.time_us, frame.size
         return row
 
     def _declared(self, call: _Call, evaluator: Records, frame: Frame, frames: Frames) -> None:
         """Stores the declared rows of a frame."""
-        several: dict[str, list[FrameRows]] = {}
+        rows_by_table: dict[str, list[FrameRows]] = {}
         for each in evaluator.rows(frame.schema, frames):
             if each.table == CALLS.name:
                 for row in each.rows:
@@ -203,8 +203,8 @@ class Calls:
                 for row in each.rows:
                     self._facts = {**row, **self._facts}
             elif each.rows:
-                several.setdefault(each.table, []).append(each)
-        for table, rows in several.items():
+                rows_by_table.setdefault(each.table, []).append(each)
+        for table, rows in rows_by_table.items():
             call.rows.setdefault(table, []).append(rows)
 
     def _messages(
@@ -285,11 +285,11 @@ def _error(row: Row) -> Row:
 
 def _declared_for_all(facts: MessageFacts | None, frames: Frames) -> Row:
     """The declared columns that all messages of a frame share."""
-    return {} if facts is None or facts.whole else next(facts.rows(frames), {})
+    return {} if facts is None or facts.suffices else next(facts.rows(frames), {})
 
 
-def _direction(about: Description, side: str, is_replica: bool | None) -> str:
-    if about.role == "response":
+def _direction(description: Description, side: str, is_replica: bool | None) -> str:
+    if description.role == "response":
         return "replicated" if is_replica else "fetched"
     return "produced" if side == "client" else "pushed"
 

@@ -96,7 +96,7 @@ class Carried:
     """The state of a capture during a bundle.
 
     Args:
-        about: the capture, and the place of its state.
+        continuation: the capture, and the place of its state.
         choice: the choice of protocols.
 
     Attributes:
@@ -105,13 +105,13 @@ class Carried:
         idle_us: see ``Continuation``.
     """
 
-    def __init__(self, about: Continuation, choice: Choice) -> None:
-        self.name, self.goes_on, self.idle_us = about.name, about.goes_on, about.idle_us
-        self._remedy = about.remedy
+    def __init__(self, continuation: Continuation, choice: Choice) -> None:
+        self.name, self.goes_on, self.idle_us = continuation.name, continuation.goes_on, continuation.idle_us
+        self._remedy = continuation.remedy
         self._choice, self._settings = choice, Settings(server_ports=choice.server_ports)
         self._earlier: dict[Pair, Stored] = {}
         self.clock_us = 0
-        for one, other, stored in _read(about):
+        for one, other, stored in _read(continuation):
             if one:
                 self._earlier[one, other] = stored
             else:
@@ -205,17 +205,17 @@ def pair_of(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def _read(about: Continuation) -> Iterator[tuple[str, str, Stored]]:
+def _read(continuation: Continuation) -> Iterator[tuple[str, str, Stored]]:
     """Reads the rows of a capture."""
-    for file in about.files:
+    for file in continuation.files:
         above, _, name = file.name.rpartition("/")
         content = folder(above).read(name)
         if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
-            raise Misuse(f"{file.name} was changed after it was written; {about.remedy}")
-        yield from _rows(content, about, file.name)
+            raise Misuse(f"{file.name} was changed after it was written; {continuation.remedy}")
+        yield from _rows(content, continuation, file.name)
 
 
-def _rows(content: bytes, about: Continuation, name: str) -> Iterator[tuple[str, str, Stored]]:
+def _rows(content: bytes, continuation: Continuation, name: str) -> Iterator[tuple[str, str, Stored]]:
     try:
         with pq.ParquetFile(io.BytesIO(content)) as file:
             if not file.schema_arrow.equals(SCHEMA):
@@ -226,7 +226,7 @@ def _rows(content: bytes, about: Continuation, name: str) -> Iterator[tuple[str,
             for batch in file.iter_batches():
                 columns = [batch.column(number).to_pylist() for number in range(len(SCHEMA))]
                 for capture, one, other, *stored in zip(*columns, strict=True):
-                    if capture == about.name:
+                    if capture == continuation.name:
                         yield one, other, Stored(*stored)
     except (pa.ArrowException, ValueError) as error:
-        raise Misuse(f"{name} is damaged ({error}); {about.remedy}") from error
+        raise Misuse(f"{name} is damaged ({error}); {continuation.remedy}") from error

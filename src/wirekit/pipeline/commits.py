@@ -29,10 +29,10 @@ def other_format(path: str | os.PathLike[str]) -> str:
     """Why a lake that another version of wirekit wrote may lack columns, and the remedy; "" for any other lake."""
     lake = folder(path)
     commits = [*read_commits(lake).values()] or [json_of(lake.read(MANIFEST))]
-    others = sorted({commit["version"] for commit in commits} - {VERSION})
-    if not others:
+    versions = sorted({commit["version"] for commit in commits} - {VERSION})
+    if not versions:
         return ""
-    written = f"another version of wirekit wrote {lake.name} (format {' and '.join(map(str, others))}, not {VERSION})"
+    written = f"another version of wirekit wrote {lake.name} (format {' and '.join(map(str, versions))}, not {VERSION})"
     return f"{written}; write its tables again with wirekit pipeline --replace"
 
 
@@ -118,16 +118,16 @@ _OPTIONAL = {
 
 def _is_commit(commit: Any, name: str) -> bool:
     """Whether JSON has the members of the commit of this name; only this version's are known beyond the tables."""
-    if not _has(commit, _OF_ANY_VERSION):
+    if not _has_shape(commit, _OF_ANY_VERSION):
         return False
     lead = "part-"
     if commit["version"] == VERSION:
         optional = {each: shape for each, shape in _OPTIONAL.items() if each in commit}
-        if not _has(commit, _COMMIT_SHAPE | optional) or commit_path(commit["bundle"]) != f"{COMMITS}/{name}":
+        if not _has_shape(commit, _COMMIT_SHAPE | optional) or commit_path(commit["bundle"]) != f"{COMMITS}/{name}":
             return False
         lead = f"part-{commit['bundle']:05}-"
     for table, each in commit["tables"].items():
-        if not _has(each, {"files": [{"file": str}]}):
+        if not _has_shape(each, {"files": [{"file": str}]}):
             return False
         parts = {file["file"].removeprefix(f"{table}/") for file in each["files"]}
         if len(parts) < len(each["files"]) or not all(part.startswith(lead) and PART.fullmatch(part) for part in parts):
@@ -135,13 +135,13 @@ def _is_commit(commit: Any, name: str) -> bool:
     return True
 
 
-def _has(value: Any, shape: Any) -> bool:
+def _has_shape(value: Any, shape: Any) -> bool:
     """Whether JSON has a shape: a type, a list with the shape of its elements, or a mapping with those of members."""
     if isinstance(shape, list):
-        return isinstance(value, list) and all(_has(each, shape[0]) for each in value)
+        return isinstance(value, list) and all(_has_shape(each, shape[0]) for each in value)
     if isinstance(shape, dict):
         return isinstance(value, dict) and all(
-            name in value and _has(value[name], each) for name, each in shape.items()
+            name in value and _has_shape(value[name], each) for name, each in shape.items()
         )
     return isinstance(value, shape)
 

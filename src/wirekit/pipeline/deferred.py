@@ -95,8 +95,7 @@ class Outstanding:
     def dumps(self) -> str:
         """One line of JSON, to be sent in a row."""
         units = [[each.name, each.size, each.connection, each.known] for each in self.units]
-        about = {"flow": self.flow, "plain": self.plain, "units": units}
-        return json_text({**about, "manifest": self.manifest.dumps()})
+        return json_text({"flow": self.flow, "plain": self.plain, "units": units, "manifest": self.manifest.dumps()})
 
     @classmethod
     def loads(cls, text: str) -> Self | None:
@@ -135,16 +134,16 @@ def completed(
 def _with_units(attempts: str, flow: Outstanding, units: Mapping[str, Decoded]) -> list[Manifest]:
     """The manifests of a flow's other rows; rows of ``connections`` are rewritten with the results of the units."""
     store, manifest = folder(attempts), flow.manifest
-    mine = [each for each in manifest.files if each.table == CONNECTIONS.name]
-    others = tuple(each for each in manifest.files if each.table != CONNECTIONS.name)
+    connection_files = [each for each in manifest.files if each.table == CONNECTIONS.name]
+    other_files = tuple(each for each in manifest.files if each.table != CONNECTIONS.name)
     with Sink(attempts, manifest.task, f"completed-{manifest.attempt}") as sink:
-        for file in mine:
+        for file in connection_files:
             content = store.read(f"{manifest.attempt}/{file.name}")
             rows = pq.read_table(io.BytesIO(content), schema=CONNECTIONS.schema).to_pylist()
             for row in rows:
                 _complete(row, [(each, units[each.name]) for each in flow.units])
             sink.write(CONNECTIONS.name, pa.RecordBatch.from_pylist(rows, CONNECTIONS.schema))
-        return [replace(manifest, files=others), sink.finish(Summary())]
+        return [replace(manifest, files=other_files), sink.finish(Summary())]
 
 
 def _complete(row: dict[str, Any], units: Iterable[tuple[Unit, Decoded]]) -> None:

@@ -58,7 +58,7 @@ def flow_batches(
     for _, rows in groupby(packet_tuples(batches), key=itemgetter(0)):
         yield from writer.flow(rows, carried)
     if carried is not None:
-        yield from writer.others(carried)
+        yield from writer.unseen(carried)
     yield from writer.flush()
 
 
@@ -109,14 +109,14 @@ class Writer:
             raise
         yield from self._tables.full()
 
-    def others(self, carried: Carried) -> Iterator[Batch]:
+    def unseen(self, carried: Carried) -> Iterator[Batch]:
         """The rows of flows of a capture that have no packets in the bundle, if they are over."""
         for pair in carried.unseen():
             yield from self.leave(carried.name, pair, self._restored(pair, carried), carried)
         yield from self._tables.full()
 
-    def left(self, carried: Carried, pair: Pair) -> Flow | None:
-        """The flow between two addresses as earlier bundles left it, returned once; None if there is none."""
+    def earlier(self, carried: Carried, pair: Pair) -> Flow | None:
+        """The flow between two addresses as earlier bundles stored it, returned once; None if there is none."""
         return self._restored(pair, carried) if pair in carried else None
 
     def _restored(self, pair: Pair, carried: Carried) -> Flow:
@@ -251,7 +251,7 @@ class Writer:
         }
 
     def _frame(self, name: str, calls: Calls, call_id: str, frame: Frame) -> None:
-        about, connection = frame.description, calls.connection_id
+        description, connection = frame.description, calls.connection_id
         bad = () if frame.decoded.clean else frame.decoded.checks
         checks = [check_row(check) for check in bad if check.status == "bad"]
         value = frame_value(frame) if self.job.values else None
@@ -265,10 +265,10 @@ class Writer:
             "side": frame.side,
             "time": frame.time_us,
             "schema": frame.schema,
-            "api": about.api,
-            "version": about.version,
-            "correlation_id": about.correlation_id,
-            "role": about.role,
+            "api": description.api,
+            "version": description.version,
+            "correlation_id": description.correlation_id,
+            "role": description.role,
             "position": frame.offset,
             "length": len(frame.data),
             "checks_bad": len(checks),

@@ -375,8 +375,8 @@ class RemoteFolder:
         leases = {
             each.base_name: each.mtime_ns or 0 for each in self._infos(above) if each.base_name.startswith(f"{base}-")
         }
-        mine = leases.pop(f"{base}-{self._lease}")
-        fresh = [name for name, each in leases.items() if mine - each < LEASE_SECONDS * 1_000_000_000]
+        own_lease = leases.pop(f"{base}-{self._lease}")
+        fresh = [name for name, each in leases.items() if own_lease - each < LEASE_SECONDS * 1_000_000_000]
         if fresh:
             self.remove(f"{path}-{self._lease}")
             ago = f"or was killed less than {LEASE_SECONDS} seconds ago"

@@ -83,7 +83,7 @@ class FlowShare(NamedTuple):
     """One of several shares of the flows of a capture: its number from 0, and the number of shares."""
 
     number: int
-    of: int
+    shares: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,14 @@ class Job:
     def capture_name(self, number: int) -> str:
         """The name of a file's capture, which is the name of its first file."""
         first = self.inputs[number].capture
-        about = self.continuations.get(first)
-        return self.inputs[first].name if about is None else about.name
+        continuation = self.continuations.get(first)
+        return self.inputs[first].name if continuation is None else continuation.name
 
     def is_alone(self, number: int) -> bool:
         """Whether the capture of this file has no other file."""
-        near = self.inputs[max(number - 1, 0) : number + 2]
+        neighbours = self.inputs[max(number - 1, 0) : number + 2]
         first = self.inputs[number].capture
-        alone = sum(each.capture == first for each in near) == 1
+        alone = sum(each.capture == first for each in neighbours) == 1
         return alone and self.capture_name(number) == self.inputs[number].name
 
     def configuration(self) -> dict[str, Any]:
@@ -258,11 +258,11 @@ def _inputs(
     for names in parted:
         first = len(inputs)
         for name in names:
-            about = statuses[name]
+            file_status = statuses[name]
             beginning = first if len(inputs) > first else None
             path = name if is_remote(name) else os.path.abspath(name)
             kind = kinds.get(name, CAPTURE)
-            inputs.append(Input(len(inputs), name, path, about.size, about.mtime_ns, kind, beginning))
+            inputs.append(Input(len(inputs), name, path, file_status.size, file_status.mtime_ns, kind, beginning))
     return tuple(inputs)
 
 
@@ -353,7 +353,7 @@ def _in_path(name: str, unread: Callable[[OSError], None]) -> Iterator[Status]:
         return
     if not os.path.isdir(name):
         raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
-    others: list[str] = []
+    irregular: list[str] = []
     links: list[str] = []
 
     def without(error: OSError) -> None:
@@ -367,18 +367,18 @@ def _in_path(name: str, unread: Callable[[OSError], None]) -> Iterator[Status]:
         for file in filter(is_input, sorted(files)):
             path = os.path.join(folder, file)
             try:
-                about = os.stat(path)
+                file_status = os.stat(path)
             except OSError as error:
                 if os.path.islink(path):
-                    others.append(path)
+                    irregular.append(path)
                 else:
                     unread(error)
                 continue
-            if stat.S_ISREG(about.st_mode):
-                yield Status(path, about.st_size, about.st_mtime_ns)
+            if stat.S_ISREG(file_status.st_mode):
+                yield Status(path, file_status.st_size, file_status.st_mtime_ns)
             else:
-                others.append(path)
-    _warn_of_skipped("not a regular file", others)
+                irregular.append(path)
+    _warn_of_skipped("not a regular file", irregular)
     _warn_of_skipped("a link to a directory", links)
 
 
@@ -395,13 +395,13 @@ def objects_of(uri: str) -> list[Status]:
     """
     matching = objects(uri)
     is_explicit = glob.has_magic(uri) or [each.name for each in matching] == [uri]
-    readable, others = list[Status](), list[str]()
+    readable, unreadable = list[Status](), list[str]()
     for each in (each for each in matching if is_explicit or is_input(each.name)):
         if "//" in each.name.partition("://")[2]:
-            others.append(each.name)
+            unreadable.append(each.name)
         else:
             readable.append(each)
-    _warn_of_skipped("// in the name", others)
+    _warn_of_skipped("// in the name", unreadable)
     return readable
 
 

@@ -138,13 +138,13 @@ class Output:
         self.folder.unlock(f"{WORK}/{LOCK}", keep=unfinished)
 
     def commit(
-        self, manifests: Iterable[Manifest], about: Mapping[str, Any], replaces: Iterable[int] = ()
+        self, manifests: Iterable[Manifest], facts: Mapping[str, Any], replaces: Iterable[int] = ()
     ) -> dict[str, Any]:
         """Publishes the files of these attempts, and no others, as a bundle.
 
         Args:
             manifests: one manifest per task, in any order.
-            about: further content of the commit: inputs, configuration, summary; ``continues``, the captures of which
+            facts: further content of the commit: inputs, configuration, summary; ``continues``, the captures of which
                 earlier bundles have files; ``open``, the captures whose open rows it has.
             replaces: the bundles whose rows are removed.
 
@@ -162,7 +162,7 @@ class Output:
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
         tables, moves, added = self._tables(number, manifests, remaining)
         state, states = _states(number, manifests)
-        content = {"format": FORMAT, "version": VERSION, "bundle": number, **about, **state, "tables": tables}
+        content = {"format": FORMAT, "version": VERSION, "bundle": number, **facts, **state, "tables": tables}
         commits = {other: commit for other, commit in self.commits.items() if other not in replaces} | {number: content}
         commit = f"{_ATTEMPTS}/commit.json"
         self.folder.write(commit, _text(content))

@@ -94,8 +94,8 @@ def rows_from(
         skipped, other_ports: the packets before it without a segment, and the number of those of other ports.
         fragments: as for ``segments``.
     """
-    others: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
-    yield from _skipped(file, capture, skipped, others)
+    counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
+    yield from _skipped(file, capture, skipped, counts)
     for item in segments(capture, file.number, start=start, fragments=fragments):
         if isinstance(item, Damaged):
             yield _damaged(file, capture, item)
@@ -103,11 +103,11 @@ def rows_from(
             if item.detail:
                 yield _undecoded(file, capture, item)
         elif ports and ports.isdisjoint([host_and_port(item.source)[1], host_and_port(item.target)[1]]):
-            others[OTHER_PORT] += 1
+            counts[OTHER_PORT] += 1
         else:
             yield segment_row(item, file.capture), len(item.payload)
-    others.update(capture.skipped)
-    yield from counted(file, others)
+    counts.update(capture.skipped)
+    yield from counted(file, counts)
     yield from damage_rows(file, capture)
 
 

@@ -109,7 +109,7 @@ def run(
     *,
     shuffled: bool | None = None,
     bundle: int | None = None,
-    **how: Unpack[Options],
+    **options: Unpack[Options],
 ) -> Result:
     """Writes the tables of the captures, the same tables as ``wirekit.pipeline.serial.run``.
 
@@ -132,7 +132,7 @@ def run(
         return _Bundle(workers, part, attempts, reached, watched=progress is not None).manifests(shuffled)
 
     size = bundle_bytes(captures(job.inputs), workers.cores) if bundle is None else bundle
-    return publish(job, output, engine, work, progress, bundle=size, cut=bundle is not None, **how)
+    return publish(job, output, engine, work, progress, bundle=size, cut=bundle is not None, **options)
 
 
 class _Bundle:
@@ -161,8 +161,8 @@ class _Bundle:
         split = [each for each in independent if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
             split = [each for each in dominating(groups, job.road, self._workers.cores) if each in independent]
-        others = [each for each in groups if each not in split]
-        manifests = self._or_whole(lambda: self._by_file(others, 0, divided=True), others, 0)
+        unsplit = [each for each in groups if each not in split]
+        manifests = self._or_whole(lambda: self._by_file(unsplit, 0, divided=True), unsplit, 0)
         if split:
             begin = job.size - sum(map(size_of, split))
             manifests += self._or_whole(lambda: self._by_flow(split), split, begin)
@@ -241,12 +241,12 @@ class _Bundle:
     def _parts(self, job: Job) -> list[Part]:
         """The part of each task that reads packets: a part of a large file, or several small files."""
         parts: list[Part] = []
-        others: list[Group] = []
+        unsplit: list[Group] = []
         for file in job.inputs:
             splits = self._splits(file, job) if by_columns(file.size, job.road) else []
             parts += (((file,), each) for each in splits)
-            others += [] if splits else [(file,)]
-        return [*parts, *((files, None) for files in grouped(others, PARTITION_BYTES))]
+            unsplit += [] if splits else [(file,)]
+        return [*parts, *((files, None) for files in grouped(unsplit, PARTITION_BYTES))]
 
     def _crossing(self, parts: Sequence[Part], job: Job) -> str | None:
         """The file of the flows that several parts have; None if all packets are exchanged."""
@@ -277,12 +277,12 @@ class _Bundle:
     def _assignments(self, groups: Sequence[Group], count: int) -> list[Assignment]:
         """The parts of long stored files in their order, and the other files of each task."""
         parts: list[Assignment] = []
-        others: list[Group] = []
+        undivided: list[Group] = []
         for group in groups:
             of_file = self._stored_parts(group[0]) if is_long(group, groups, count) else []
             parts += (([group], each) for each in of_file)
-            others += [] if of_file else [group]
-        return [*parts, *_undivided(others, count)]
+            undivided += [] if of_file else [group]
+        return [*parts, *_undivided(undivided, count)]
 
     def _stored_parts(self, file: Input) -> list[stored.Part]:
         """The parts of a large stored file; empty if one task reads the whole file."""

@@ -29,7 +29,7 @@ def run(
     *,
     shuffled: bool | None = None,
     bundle: int | None = None,
-    **how: Unpack[Options],
+    **options: Unpack[Options],
 ) -> Result:
     """Writes the tables of the captures in several processes, the same tables as ``wirekit.pipeline.serial.run``.
 
@@ -53,7 +53,7 @@ def run(
 
         warm()  # each process would compile the same code
     with _Processes(processes) as workers:
-        return parallel.run(job, output, "processes", workers, progress, shuffled=shuffled, bundle=bundle, **how)
+        return parallel.run(job, output, "processes", workers, progress, shuffled=shuffled, bundle=bundle, **options)
 
 
 class _Processes:
@@ -68,7 +68,7 @@ class _Processes:
     def __init__(self, count: int) -> None:
         self.cores = count
         self._pool: ProcessPoolExecutor | None = None
-        self._others: set[BaseProcess] = set()
+        self._children_before: set[BaseProcess] = set()
         self._futures: list[Future[str]] = []
 
     def __enter__(self) -> _Processes:
@@ -80,7 +80,7 @@ class _Processes:
 
     def results(self, task: Task, job: Job, attempts: str, count: int, most: int | None = None) -> list[str]:
         if self._pool is None:
-            self._others = {*multiprocessing.active_children()}
+            self._children_before = {*multiprocessing.active_children()}
             # Not forked: this process may have threads, such as those of Arrow.
             spawning = multiprocessing.get_context("spawn")
             try:
@@ -92,7 +92,7 @@ class _Processes:
             self._futures = [self._pool.submit(task, job, attempts, number) for number in range(count)]
             return [each.result() for each in self._futures]
         except BaseException as error:
-            for each in {*multiprocessing.active_children()} - self._others:
+            for each in {*multiprocessing.active_children()} - self._children_before:
                 each.terminate()
             self._pool.shutdown(cancel_futures=True)
             self._pool = None

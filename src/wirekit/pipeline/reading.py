@@ -78,8 +78,8 @@ def read(
     schema = requested_schema(table, columns)
     _check_filter(table, filter)
     _check_choice(protocol, ports)
-    several = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike, io.IOBase))
-    inputs = find_inputs(cast("Iterable[str]", paths if several else [paths]), separate=separate)
+    is_list = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike, io.IOBase))
+    inputs = find_inputs(cast("Iterable[str]", paths if is_list else [paths]), separate=separate)
     job = Job(inputs, protocol, dict(ports or {}), values=values)
     refusal = refusal_of(inputs)
     if refusal:
@@ -198,8 +198,8 @@ def table_batches(
     job = replace(job, values=job.values and "value" in needed.names)
     size = sum(each.size for each in job.captures)
     for files in captures(job.inputs):
-        about = job.continuations.get(files[0].number)
-        carried = None if about is None else Carried(about, job.choice)
+        continuation = job.continuations.get(files[0].number)
+        carried = None if continuation is None else Carried(continuation, job.choice)
         if filter is not None and carried is None and not may_have_rows(files, filter, schema, job.road):
             continue
         if files[0].kind != CAPTURE:
@@ -232,11 +232,11 @@ def _filtered(batch: pa.RecordBatch, filter: pc.Expression) -> pa.RecordBatch:
 
 
 def ended_batches(
-    about: Continuation, job: Job, table: str, columns: Sequence[str], filter: pc.Expression | None = None
+    continuation: Continuation, job: Job, table: str, columns: Sequence[str], filter: pc.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The open rows at the end of a capture's files, when no more files come; arguments as above."""
     tables = {table: _needed(table, columns, filter)}
-    for _, batch in flow_batches((), job, tables=tables, carried=Carried(about, job.choice)):
+    for _, batch in flow_batches((), job, tables=tables, carried=Carried(continuation, job.choice)):
         yield (batch if filter is None else batch.filter(filter)).select(columns)
 
 

@@ -92,5 +92,5 @@ def road_among(size: int, files: Iterable[Input], road: str) -> str:
         files: the files of the capture.
         road: as in ``Job``.
     """
-    several = road == "auto" and by_columns(size) and unpacked_size(files) >= LEAST_AMONG_OTHERS
-    return "columns" if several else road
+    is_large = road == "auto" and by_columns(size) and unpacked_size(files) >= LEAST_AMONG_OTHERS
+    return "columns" if is_large else road

@@ -160,14 +160,14 @@ def publish(
                     for name, is_gone in identification.changed().items()
                     if is_gone or name not in counted.unopened  # whose status the system may refuse as well
                 }
-                about = _about(job, engine, counted, identification.rows(counted.unopened), [*now_changed])
+                facts = _facts(job, engine, counted, identification.rows(counted.unopened), [*now_changed])
                 continues = sorted(piece.capture for piece in each.parts.values() if piece.continues)
                 if continues:
-                    about["continues"] = continues
+                    facts["continues"] = continues
             reached(COMMITTING, each.size)
             task = 1 + max((manifest.task for manifest in manifests), default=0)
-            manifests.append(_described(claimed.attempts, task, part, about))
-            claimed.commit(manifests, about, each.replaces)
+            manifests.append(_described(claimed.attempts, task, part, facts))
+            claimed.commit(manifests, facts, each.replaces)
             summary.merge(counted)
             changed |= now_changed
             processed += each.size
@@ -196,11 +196,11 @@ def _add_open_rows(output: Output, job: Job, engine: str, captures: Sequence[str
             for table, batch in flow_batches((), job, summary, carried=carried):
                 sink.write(table, batch)
         manifest = sink.finish(summary)
-    output.commit([manifest], {**_about(job, engine, summary), "open": list(captures)})
+    output.commit([manifest], {**_facts(job, engine, summary), "open": list(captures)})
     return summary
 
 
-def _about(
+def _facts(
     job: Job, engine: str, summary: Summary, inputs: Sequence[Any] = (), changed: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The facts of a commit about its run and its inputs."""
@@ -227,16 +227,16 @@ def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:
         delta.check(output.folder)
 
 
-def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> Manifest:
+def _described(attempts: str, task: int, job: Job, facts: Mapping[str, Any]) -> Manifest:
     """Writes the facts of the commit about its run and its inputs as tables."""
     runs, inputs = Rows(RUNS.schema), Rows(INPUTS.schema)
-    configuration = about["configuration"]
-    run = run_id(configuration, about["inputs"])
+    configuration = facts["configuration"]
+    run = run_id(configuration, facts["inputs"])
     runs.add(
         {
             "run_id": run,
-            "wirekit": about["wirekit"],
-            "engine": about["engine"],
+            "wirekit": facts["wirekit"],
+            "engine": facts["engine"],
             "finished": time.time_ns() // 1000,
             "protocol": configuration["protocol"],
             "ports": [{"port": port, "protocol": name} for port, name in sorted(job.ports.items())],
@@ -244,8 +244,8 @@ def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> 
             "frame_values": configuration["values"],
         }
     )
-    for each, entry in zip(job.inputs, about["inputs"], strict=True):
-        counts = about["summary"].get(entry["capture"], {}) if each.first is None else {}
+    for each, entry in zip(job.inputs, facts["inputs"], strict=True):
+        counts = facts["summary"].get(entry["capture"], {}) if each.first is None else {}
         inputs.add(
             {
                 "run_id": run,
@@ -255,7 +255,7 @@ def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> 
                 "size": each.size,
                 "modified": each.mtime_ns // 1000,
                 "sha256": entry["sha256"],
-                "changed": each.name in about["changed_while_read"],
+                "changed": each.name in facts["changed_while_read"],
                 "segments": counts.get("segments"),
                 "first_time": counts.get("first_us"),
                 "last_time": counts.get("last_us"),

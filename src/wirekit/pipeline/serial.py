@@ -39,7 +39,7 @@ def run(
     progress: Progress | None = None,
     *,
     bundle: int = BUNDLE_BYTES,
-    **how: Unpack[Options],
+    **options: Unpack[Options],
 ) -> Result:
     """Adds the tables of captures to a lake; inputs that the lake already has are not read again.
 
@@ -58,7 +58,7 @@ def run(
         with Sink(attempts, 0, "serial") as sink:
             return [sink.finish(write(captures(part.inputs), part, sink, functools.partial(reached, READING)))]
 
-    return publish(job, output, "serial", work, progress, bundle=bundle, **how)
+    return publish(job, output, "serial", work, progress, bundle=bundle, **options)
 
 
 def write(
@@ -99,8 +99,8 @@ def _written(
             if progress is not None:
                 progress(before + size)
 
-        about = job.continuations.get(files[0].number)
-        carried = None if about is None else Carried(about, job.choice)
+        continuation = job.continuations.get(files[0].number)
+        carried = None if continuation is None else Carried(continuation, job.choice)
         stored = files[0].kind != CAPTURE
         batches = (
             stored_batches(files[0], job, summary, part=part)

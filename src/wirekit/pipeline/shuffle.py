@@ -67,7 +67,7 @@ class ShuffleFile(NamedTuple):
     places: Sequence[int]
 
 
-Kept = dict[str, pa.Table]
+LocalRows = dict[str, pa.Table]
 """Rows of ``SHUFFLED`` that the task which read them follows, by the name of their file."""
 
 
@@ -110,7 +110,7 @@ def write_files(
     again: bool = False,
     fragments: Fragments | None = None,
     crossing: Crossing | None = None,
-    others: Kept | None = None,
+    local: LocalRows | None = None,
 ) -> Iterator[ShuffleFile]:
     """Writes the packets of a file.
 
@@ -125,14 +125,14 @@ def write_files(
         fragments: those of ``batches``. Payloads of datagrams that came in fragments are in no file as a whole, so
             tasks read no payloads again from the first such datagram on.
         crossing: the flows whose packets are written; by default all.
-        others: receives the packets of other flows.
+        local: receives the packets of other flows.
     """
     store, pending, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
 
     def written(name: str) -> ShuffleFile:
         readable = again and not (fragments and fragments.completed)
-        return _write(file, pending, name, store, places, size, again=readable, crossing=crossing, others=others)
+        return _write(file, pending, name, store, places, size, again=readable, crossing=crossing, local=local)
 
     total = 0
     for batch in batches:
@@ -155,19 +155,19 @@ def _write(
     *,
     again: bool,
     crossing: Crossing | None,
-    others: Kept | None,
+    local: LocalRows | None,
 ) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
     rows = rows.append_column(STRETCH, stretches(rows))
-    position, about = rows["position"][0].as_py(), _times(rows)
-    if crossing is not None and others is not None:
+    position, times = rows["position"][0].as_py(), _times(rows)
+    if crossing is not None and local is not None:
         written = pa.array(crossing.has(rows["flow"].to_numpy()) | np.asarray(rows["note"].is_valid()))
-        mine = rows.filter(pc.invert(written)).combine_chunks()
-        others[name] = pa.Table.from_batches([_shuffled(each, again=False) for each in mine.to_batches()], SHUFFLED)
+        own_rows = rows.filter(pc.invert(written)).combine_chunks()
+        local[name] = pa.Table.from_batches([_shuffled(each, again=False) for each in own_rows.to_batches()], SHUFFLED)
         rows = rows.filter(written).combine_chunks()
     own, shared = _write_rows(rows, name, store, places, size, again=again) if rows.num_rows else ([], [])
     written_size = int(_sizes(rows).sum())
-    return ShuffleFile(name, file.capture, file.number, position, *about, written_size, own, shared)
+    return ShuffleFile(name, file.capture, file.number, position, *times, written_size, own, shared)
 
 
 def _write_rows(
@@ -185,8 +185,8 @@ def _write_rows(
     (batch,) = (rows.take(pa.array(order)).combine_chunks() if (np.diff(order) < 0).any() else rows).to_batches()
     with store.create(name) as target, pa.ipc.new_file(target, SHUFFLED) as writer:
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
-            mine = batch.slice(begin, end - begin)
-            writer.write_batch(_shuffled(mine, again=again and number >= places))
+            place_rows = batch.slice(begin, end - begin)
+            writer.write_batch(_shuffled(place_rows, again=again and number >= places))
     own = [(int(flows[each]), int(sizes[each])) for each in large]
     return own, np.unique(place[place < places]).tolist()
 
@@ -261,12 +261,12 @@ def windows(
     return _windows(files, lambda file: _read(store, file, share, places), size)
 
 
-def kept_windows(files: Iterable[ShuffleFile], packets: Kept, size: int) -> Iterator[PacketWindow]:
+def local_windows(files: Iterable[ShuffleFile], packets: LocalRows, size: int) -> Iterator[PacketWindow]:
     """The packets that a task kept, capture by capture, in windows.
 
     Args:
         files: the files that the task has written.
-        packets: ``others`` of ``write_files``; their rows are removed when they are returned.
+        packets: ``local`` of ``write_files``; their rows are removed when they are returned.
         size: as of ``windows``.
     """
     return _windows(files, lambda file: packets.pop(file.name).to_batches(), size)
@@ -278,9 +278,9 @@ def _windows(
     for capture, group in groupby(
         sorted(files, key=attrgetter("capture", "number", "position")), attrgetter("capture")
     ):
-        mine = list(group)
+        capture_files = list(group)
         stretch, before, firsts, times = 0, -EVER, list[int](), list[Times]()
-        for file in mine:
+        for file in capture_files:
             back = bool(file.ends) and before - file.ends[0] > CLOCK_STEP_US
             firsts.append(stretch + back)
             first, last, earliest, _, inside = file.times
@@ -289,11 +289,11 @@ def _windows(
             before = file.ends[1] if file.ends else before
         ends = clocks(times)
         pending, total = list[pa.RecordBatch](), 0
-        for number, (file, first, clock) in enumerate(zip(mine, firsts, ends, strict=True), 1):
+        for number, (file, first, clock) in enumerate(zip(capture_files, firsts, ends, strict=True), 1):
             batches = [_later(each, first) for each in read(file)]
             pending += batches
             total += sum(int(_sizes(each).sum()) for each in batches)
-            last = number == len(mine)
+            last = number == len(capture_files)
             if last or (total >= FULL * size and clock.may_end):
                 rows = pa.Table.from_batches(pending, SHUFFLED)
                 yield PacketWindow(capture, rows, clock.latest, clock.later, last, total)

@@ -386,15 +386,15 @@ def show(
         most_blocks: if there are more captures, each has a line.
         most_files: if there are more captures, only the sum is printed.
     """
-    several = most_blocks is not None and len(summary.files) > most_blocks
+    brief = most_blocks is not None and len(summary.files) > most_blocks
     for name, each in summary.files.items() if most_files is None or len(summary.files) <= most_files else ():
-        if several:
+        if brief:
             console.print(f"{printable(name)}: {_brief(each)}", markup=False, soft_wrap=True)
         else:
             _show(name, each, console, details=(details or {}).get(name))
     if len(summary.files) > 1:
         _show(
-            f"all {len(summary.files):,} files", summary.total(), console, MOST_CALLS, MOST_REASONS if several else None
+            f"all {len(summary.files):,} files", summary.total(), console, MOST_CALLS, MOST_REASONS if brief else None
         )
         if summary.unreadable:
             _line(console, "not all read", plural(len(summary.unreadable), "file"), "red")
@@ -454,8 +454,8 @@ def facts(
         reasons = [*nested.items()]
         if most_reasons is not None and len(reasons) > most_reasons:
             reasons.sort(key=lambda each: -each[1]["bytes"])
-            others = sum(counts["bytes"] for _, counts in reasons[most_reasons:])
-            more = f"{size_text(others)} for {len(reasons) - most_reasons} other reasons"
+            other_bytes = sum(counts["bytes"] for _, counts in reasons[most_reasons:])
+            more = f"{size_text(other_bytes)} for {len(reasons) - most_reasons} other reasons"
         else:
             more = ""
         for reason, counts in reasons[:most_reasons]:

@@ -23,7 +23,7 @@ from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import is_compressed
 from wirekit.pipeline.run import READING
 from wirekit.pipeline.serial import in_order, write
-from wirekit.pipeline.shuffle import Kept, PacketWindow, Share, ShuffleFile, kept_windows, windows, write_files
+from wirekit.pipeline.shuffle import LocalRows, PacketWindow, Share, ShuffleFile, local_windows, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.pipeline.task_progress import report
@@ -150,12 +150,12 @@ def read_parts(
     """
     flows = None if crossing is None else Crossing.read(folder(attempts), crossing)
     files, split = parts[number]
-    attempt, others = _attempt("packets", number), None if flows is None else Kept()
+    attempt, local = _attempt("packets", number), None if flows is None else LocalRows()
     report_size, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
     for file in files:
         fragments = Fragments()
         batches = packet_batches(
-            (file,), road=job.road, split=split, size=2 * size if others is None else size, fragments=fragments
+            (file,), road=job.road, split=split, size=2 * size if local is None else size, fragments=fragments
         )
         again = split is not None and not is_remote(file.path)
         for each in write_files(
@@ -168,17 +168,17 @@ def read_parts(
             again=again,
             fragments=fragments,
             crossing=flows,
-            others=others,
+            local=local,
         ):
             written.append(each)
-            read += each.size + (others[each.name].nbytes if others else 0)
+            read += each.size + (local[each.name].nbytes if local else 0)
             report_size(read)
     manifest = None
-    if others and any(rows.num_rows for rows in others.values()):
+    if local and any(rows.num_rows for rows in local.values()):
         from wirekit.road.flows import flow_batches as followed
 
         summary = Summary()
-        tables = followed(kept_windows(written, others, size), job, summary)
+        tables = followed(local_windows(written, local, size), job, summary)
         manifest = _written(tables, attempts, number, _attempt("objects", number), summary).dumps()
     return json_text([written, manifest])
 

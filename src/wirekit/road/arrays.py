@@ -46,22 +46,22 @@ def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) 
 
 def times(time: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
     """Microseconds as timestamps; times that readers cannot represent are null."""
-    beyond = (time < EARLIEST_US) | (time > LATEST_US)
-    mask = beyond if missing is None else beyond | missing
+    out_of_range = (time < EARLIEST_US) | (time > LATEST_US)
+    mask = out_of_range if missing is None else out_of_range | missing
     return pa.array(time, mask=mask).view(_TIME)
 
 
 def days(time: NDArray[Any]) -> pa.Array:
     """UTC days of times in microseconds."""
     day = time // DAY_US
-    beyond = (day < EARLIEST_US // DAY_US) | (day > LATEST_US // DAY_US)
-    return pa.array(np.where(beyond, 0, day).astype(np.int32), mask=beyond).view(_DAY)
+    out_of_range = (day < EARLIEST_US // DAY_US) | (day > LATEST_US // DAY_US)
+    return pa.array(np.where(out_of_range, 0, day).astype(np.int32), mask=out_of_range).view(_DAY)
 
 
 def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
     """Numbers as a column of 32 bits; null for numbers that do not fit."""
-    beyond = missing | (numbers < -(1 << 31)) | (numbers >= 1 << 31)
-    return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
+    out_of_range = missing | (numbers < -(1 << 31)) | (numbers >= 1 << 31)
+    return pa.array(np.where(out_of_range, 0, numbers).astype(np.int32), mask=out_of_range)
 
 
 def batch_of(table: Table, count: int, columns: Columns) -> pa.RecordBatch:

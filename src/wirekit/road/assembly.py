@@ -24,11 +24,11 @@ from wirekit.pipeline.rows import Batch, TableRows, array
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.arrays import Columns, batch_of, codes_of, days, joined, small, times
 from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
+from wirekit.road.call_tables import ERROR, Topics, merged, with_errors
 from wirekit.road.contents import Contents, Messages
 from wirekit.road.facts import NOT_THERE
 from wirekit.road.index import Index, grouped
 from wirekit.road.packets import PORT_BITS
-from wirekit.road.several import ERROR, Topics, merged, with_errors
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
@@ -45,7 +45,7 @@ from wirekit.tables.columns import (
 )  # fmt: skip
 from wirekit.tables.records import records
 
-SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
+CALL_TABLES = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables with several rows for a call."""
 OF_CALLS = ("client", "is_replica", "error")
 """Columns of ``calls`` from which other columns are computed."""
@@ -91,7 +91,7 @@ class Assembly:
         only_here = ~contents.odd
         only_here[begun.flows] = False
         only_here[self.ended] = True
-        self.whole = np.flatnonzero(only_here)
+        self.listed = np.flatnonzero(only_here)
         reported = ~contents.odd[index.connection] & contents.reported
         self.frames = self.counted = np.flatnonzero(reported)
         self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if reported[frame]]
@@ -107,14 +107,14 @@ class Assembly:
 
     def batches(self) -> Iterator[Batch]:
         """The requested tables."""
-        if not (self.frames.size or self.whole.size):
+        if not (self.frames.size or self.listed.size):
             return
         makers: dict[str, Callable[[], Iterable[pa.RecordBatch]]] = {
             FRAMES.name: lambda: [self._frame_table()] if self.frames.size else [],
             CALLS.name: lambda: [self._calls[0]],
-            CONNECTIONS.name: lambda: [self._connection_table()] if self.whole.size else [],
+            CONNECTIONS.name: lambda: [self._connection_table()] if self.listed.size else [],
             MESSAGES.name: lambda: map(self._messages_of, self.messages),
-            **{table.name: partial(self._of_several, table.name) for table in SEVERAL},
+            **{table.name: partial(self._call_table, table.name) for table in CALL_TABLES},
         }
         for name, make in makers.items():
             for rows in make() if name in self._tables else ():
@@ -134,15 +134,15 @@ class Assembly:
         summary.checks.update(check.kind for _, each in self.checks for check in each)
         for each in self.messages:
             summary.messages[each.schema.partition(".")[0]] += each.frames.size
-        if not self.whole.size:
+        if not self.listed.size:
             return
         by_fate = self._bytes()
-        for flow, size in zip(self.whole.tolist(), by_fate["captured"][self.whole].sum(axis=1).tolist(), strict=True):
+        for flow, size in zip(self.listed.tolist(), by_fate["captured"][self.listed].sum(axis=1).tolist(), strict=True):
             recognised = self.index.protocols[flow]
             summary.connections[recognised] += 1
             summary.without_payload += not (recognised or size)
         for fate, sizes in by_fate.items():
-            size = int(sizes[self.whole].sum())
+            size = int(sizes[self.listed].sum())
             if size:
                 summary.bytes[fate] += size
 
@@ -198,8 +198,8 @@ class Assembly:
             code[group] = number
             one = first[group[0]]
             names.append((facts.apis[int(facts.api[one])], int(facts.version[one]), texts[int(client[group[0]])]))
-        several = max(len(names), 1)
-        connection, code = np.divmod(np.unique(self.index.connection[first] * several + code), several)
+        name_count = max(len(names), 1)
+        connection, code = np.divmod(np.unique(self.index.connection[first] * name_count + code), name_count)
         bounds = np.searchsorted(connection, [flows, flows + 1]).T.tolist()
         sets: dict[tuple[int, ...], frozenset[Called]] = {}
         codes = code.tolist()
@@ -317,7 +317,7 @@ class Assembly:
             "correlation_id": lambda: pa.array(self.index.number[frames], mask=~facts.numbered[frames]),
         }
 
-    def about(self, frames: NDArray[Any]) -> Columns:
+    def frame_columns(self, frames: NDArray[Any]) -> Columns:
         """The columns of the table ``frames`` that no content decides, and the addresses, for some frames."""
         index, facts = self.index, self.facts
         schema = pa.array(facts.schemas, pa.string())
@@ -351,7 +351,7 @@ class Assembly:
             self._tables[FRAMES.name],
             count,
             {
-                **self.about(frames),
+                **self.frame_columns(frames),
                 "frame_id": lambda: self._frame_ids,
                 "checks_bad": pa.array(failures),
                 "checks": pa.ListArray.from_arrays(np.append(0, np.cumsum(failures)).astype(np.int32), failed),
@@ -385,9 +385,9 @@ class Assembly:
             **self._declared_of_calls(),
         }
         own = {name: columns.get(name, pa.nulls(count, CALLS.schema.field(name).type)) for name in ERROR}
-        several: dict[str, pa.RecordBatch] = {}
+        batch_by_table: dict[str, pa.RecordBatch] = {}
         call_topics: Topics | None = None
-        for table in SEVERAL:
+        for table in CALL_TABLES:
             if table is not CALL_TOPICS and table.name not in self._tables:
                 continue
             calls, rows = merged(table.name, self.contents.rows, self.call_of, index.request, count)
@@ -397,19 +397,19 @@ class Assembly:
                     self._count_messages(call_topics, columns)
             if table.name in self._tables and calls.size:
                 rows = with_errors(table.name, calls, rows, own, call_topics)
-                several[table.name] = batch_of(
+                batch_by_table[table.name] = batch_of(
                     self._tables[table.name], calls.size, {**self._of_frames(first[calls]), **rows}
                 )
         assert call_topics is not None
         call_topics.complete(columns, own)
-        return batch_of(calls_table, count, columns), several
+        return batch_of(calls_table, count, columns), batch_by_table
 
     @property
     def _wants_counts(self) -> bool:
         """Whether the number of messages in calls, or in topics of calls, is requested."""
         return any("messages" in self._tables[table].names for table in COUNTED if table in self._tables)
 
-    def _of_several(self, table: str) -> list[pa.RecordBatch]:
+    def _call_table(self, table: str) -> list[pa.RecordBatch]:
         rows = self._calls[1].get(table)
         return [] if rows is None else [rows]
 
@@ -459,7 +459,7 @@ class Assembly:
         )
 
     def _connection_table(self) -> pa.RecordBatch:
-        flows, streams = self.whole, self.streams
+        flows, streams = self.listed, self.streams
         count, size = flows.size, self.index.odd.size
         calls, columns = self._calls[0], {}
         of_call = self.index.connection[self.first]
@@ -522,7 +522,7 @@ class Assembly:
         return first_values
 
     def _bytes(self) -> dict[str, NDArray[Any]]:
-        """Payload bytes so far by fate, for all flows and both sides; right for ``whole`` ones."""
+        """Payload bytes so far by fate, for all flows and both sides; right for ``listed`` ones."""
         streams, begun = self.streams, self.begun
         starts = streams.starts.copy()
         starts[begun.flows] = begun.places
@@ -541,7 +541,7 @@ class Assembly:
             self._tables[MESSAGES.name],
             frames.size,
             {
-                **messages.whole(),
+                **messages.all_columns(),
                 **self._of_frames(frames),
                 "direction": lambda: self._directions(frames),
                 "schema": lambda: pa.repeat(messages.schema, frames.size),
@@ -572,7 +572,7 @@ class Assembly:
             topics_with_rows = [topic for topic in topics.unique().to_pylist() if evaluator.holds_rows(topic)]
             if not topics_with_rows:
                 continue
-            columns = each.whole()
+            columns = each.all_columns()
             rows = np.flatnonzero(np.asarray(pc.is_in(topics, pa.array(topics_with_rows))))
             frames = each.frames[rows]
             facts = zip(

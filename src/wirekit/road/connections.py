@@ -85,8 +85,8 @@ class Connections:
         self.done = np.zeros(0, bool)
         self._earlier = earlier
         self._places: dict[int, tuple[int, int]] = {}  # by flow of a window: where the unread bytes of both sides begin
-        self._rows = self._seen = np.zeros(0, np.int64)  # rows of States: of this window's flows, of the last window's
-        self._ready: list[tuple[Any, Any, Any]] = []  # for ``begun``: flows, places, unheard sides
+        self._rows = self._active = np.zeros(0, np.int64)  # rows of States: of the window, of the last one
+        self._beginnings: list[tuple[Any, Any, Any]] = []  # for ``begun``: flows, places, unheard sides
         self._attempts: dict[int, Attempt] = {}  # of flows of a window, as ``first_attempts`` has them
 
     def _restore(self, row: int) -> bool:
@@ -148,9 +148,9 @@ class Connections:
         tracked.link, states.reported[tracked.row] = link, False
         return True
 
-    def forget_seen(self) -> None:
+    def begin_window(self) -> None:
         """Begins another window: see ``silent``."""
-        self._seen = self._seen[:0]
+        self._active = self._active[:0]
 
     def resume(self, streams: Streams) -> None:
         """Fills in the state of flows that earlier windows have seen."""
@@ -159,7 +159,7 @@ class Connections:
         self._conversations.compact()
         ends = streams.client, streams.server
         rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
-        self._seen = np.append(self._seen, rows)
+        self._active = np.append(self._active, rows)
         streams.rows = rows
         is_known = np.arange(states.size) < before
         if self._earlier is not None:
@@ -230,11 +230,11 @@ class Connections:
         pending = carries | streams.final[flows] | _closing(streams, flows)
         self.done[flows[heard & ~pending]] = True
         self.begin_fresh(streams, flows[fresh], protocols)
-        self._are_ready(streams, flows[heard & pending])
-        others = flows[~(fresh | heard | states.reported[rows])]
-        joined = np.array([flow in self._attempts for flow in others.tolist()], bool)
-        yield from self._join(streams, others[joined])
-        for flow in others[~joined].tolist():
+        self._begin_columns(streams, flows[heard & pending])
+        by_objects = flows[~(fresh | heard | states.reported[rows])]
+        joined = np.array([flow in self._attempts for flow in by_objects.tolist()], bool)
+        yield from self._join(streams, by_objects[joined])
+        for flow in by_objects[~joined].tolist():
             yield from self.begin_one(streams, flow)
 
     def begin_fresh(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> None:
@@ -245,11 +245,11 @@ class Connections:
         states.take(rows, streams, flows)
         states.count[rows], states.reported[rows] = 1, False
         self._conversations.add(conversations(rows, [protocols[flow] for flow in flows.tolist()]))
-        self._are_ready(streams, flows)
+        self._begin_columns(streams, flows)
 
-    def _are_ready(self, streams: Streams, flows: NDArray[Any]) -> None:
+    def _begin_columns(self, streams: Streams, flows: NDArray[Any]) -> None:
         if flows.size:
-            self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
+            self._beginnings.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
 
     def _join(self, streams: Streams, flows: NDArray[Any]) -> Iterator[Followed]:
         """Begins connections that were joined in the middle, and that their first attempt may recognise.
@@ -261,16 +261,16 @@ class Connections:
             return
         rows = self._rows[flows]
         self._states.take(rows, streams, flows)
-        links = [self._objects.opened(row) for row in rows.tolist()]
+        links = [self._objects.next_link(row) for row in rows.tolist()]
         self._recognise(streams, flows, links)
         protocols = np.array([link.protocol for link in links], object)
         readers = {name: Conversation(name, started=False) for name in {*protocols.tolist()} - {""}}
         usual, ahead = np.zeros(flows.size, bool), np.zeros(flows.size, np.int64)
         for name, reader in readers.items():
-            mine = np.flatnonzero(protocols == name)
-            attempts = [self._attempts[flow] for flow in flows[mine].tolist()]
-            usual[mine] = usual_beginnings(streams, flows[mine], attempts, reader)
-            ahead[mine] = [each.ahead for each in attempts]
+            of_protocol = np.flatnonzero(protocols == name)
+            attempts = [self._attempts[flow] for flow in flows[of_protocol].tolist()]
+            usual[of_protocol] = usual_beginnings(streams, flows[of_protocol], attempts, reader)
+            ahead[of_protocol] = [each.ahead for each in attempts]
         for place in np.flatnonzero(~usual).tolist():
             row, link = int(rows[place]), links[place]
             self._objects.flows[row] = TrackedFlow(row, link=link, follower=Follower(link) if link.protocol else None)
@@ -283,7 +283,7 @@ class Connections:
             self._places[flow] = client, stop
             yield from self._report_unasked(streams, flow, link, readers[link.protocol], begun[place])
         self._conversations.add(begun[usual])
-        self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
+        self._beginnings.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
     def _report_unasked(
         self, streams: Streams, flow: int, link: Link, reader: Conversation, row: Any
@@ -359,7 +359,7 @@ class Connections:
             return
         unheard = follower.unheard
         if not (unheard and particular) and self._objects.put_into_columns(tracked, tracked.link, follower):
-            self._ready.append(([flow], [places], [[side in unheard for side in SIDES]]))
+            self._beginnings.append(([flow], [places], [[side in unheard for side in SIDES]]))
 
     def begun(self, streams: Streams, before: Begun | None = None) -> Begun:
         """The connections that columns follow from here on, added to ``before``."""
@@ -367,11 +367,11 @@ class Connections:
         open_conversations = self._conversations
         open_conversations.compact()
         before = before or nothing_begun()
-        if not self._ready:
+        if not self._beginnings:
             return before
-        parts = [(before.flows, before.places, before.unheard), *self._ready]
+        parts = [(before.flows, before.places, before.unheard), *self._beginnings]
         flows, places, unheard = (np.concatenate(each) for each in zip(*parts, strict=True))
-        self._ready = []
+        self._beginnings = []
         order = np.argsort(flows)
         flows = flows[order]
         rows = self._rows[flows]
@@ -476,7 +476,7 @@ class Connections:
         size = streams.stops[flow] - streams.starts[flow]
         if tracked.link is None and (streams.known[flow] or size.any() or streams.final[flow]):
             self._states.take(np.array([tracked.row]), streams, np.array([flow]))
-            tracked.link = self._objects.opened(tracked.row)
+            tracked.link = self._objects.next_link(tracked.row)
 
     def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """Lets a follower read the bytes of a plain connection that columns have not read."""
@@ -549,7 +549,7 @@ class Connections:
                 if tracked.link is not None and self._states.plain[row]:
                     yield tracked.link, None
                     del flows[row]
-        over = self._states.over(clock - self._settings.patience_us)
+        over = self._states.ended_before(clock - self._settings.patience_us)
         waiting = np.array([row in flows and flows[row].link is not None for row in over.tolist()], bool)
         over = over[~waiting]
         self._states.forget(over)
@@ -560,7 +560,7 @@ class Connections:
         """The open connections without packets in the last window, as a window; the end of the capture ends them."""
         states = self._states
         open_flows = states.begun[: states.size] & states.plain[: states.size]
-        open_flows[self._seen] = open_flows[self._tails.rows] = False
+        open_flows[self._active] = open_flows[self._tails.rows] = False
         rows = np.flatnonzero(open_flows)
         words = states.words_of(rows)
         is_complete = (words[:, RESET] < 0) & (words[:, OVER] < 0)
@@ -570,19 +570,19 @@ class Connections:
             )
             is_complete &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
         rows = self._rows = rows[is_complete]
-        self._seen = np.append(self._seen, rows)
+        self._active = np.append(self._active, rows)
         self.done, self._places = np.zeros(rows.size, bool), {}
         return silent_streams(
             states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[is_complete]
         )
 
-    def end_unseen(self) -> Iterator[Followed]:
+    def end_inactive(self) -> Iterator[Followed]:
         """Ends the other flows without packets in the last window."""
         states = self._states
-        unseen = np.ones(states.size, bool)
-        unseen[self._seen] = False
+        inactive = np.ones(states.size, bool)
+        inactive[self._active] = False
         silent = states.plain[: states.size] & (states.count[: states.size] == 0)
-        for row in np.flatnonzero(unseen).tolist():
+        for row in np.flatnonzero(inactive).tolist():
             tracked = self._objects.of(row) if states.begun[row] else self._objects.flows.get(row)
             if tracked is None and silent[row]:
                 tracked = TrackedFlow(row)

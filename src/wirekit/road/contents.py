@@ -76,7 +76,7 @@ class Messages:
     schema: str
     make: Callable[[], dict[str, pa.Array]] | None = None
 
-    def whole(self) -> dict[str, pa.Array]:
+    def all_columns(self) -> dict[str, pa.Array]:
         """All columns."""
         return self.columns if self.make is None else self.make()
 
@@ -89,7 +89,7 @@ class Messages:
         def chosen_of(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
             return {name: column.take(places) for name, column in columns.items()}
 
-        make = None if self.make is None else lambda: chosen_of(self.whole())
+        make = None if self.make is None else lambda: chosen_of(self.all_columns())
         return Messages(self.frames[chosen], chosen_of(self.columns), self.schema, make)
 
 

@@ -68,7 +68,7 @@ class LongFlow:
         self.sink, self.summary = Sink(attempts, task, attempt), Summary()
         self.units: list[Unit] = []
         self.plain = True
-        self._folder, self._attempt, self._left = folder(attempts), attempt, before
+        self._folder, self._attempt, self._remaining = folder(attempts), attempt, before
 
     def __enter__(self) -> LongFlow:
         self.sink.__enter__()
@@ -87,8 +87,8 @@ class LongFlow:
             streams, index, begun, address: the window, as for ``Assembly``.
             origin: see ``Packets``.
         """
-        self._left -= streams.stream.size
-        if self._left >= 0 or streams.odd.size != 1 or not begun.flows.size or index.odd[0]:
+        self._remaining -= streams.stream.size
+        if self._remaining >= 0 or streams.odd.size != 1 or not begun.flows.size or index.odd[0]:
             return None
         contents = outline(streams.stream, index, begun)
         if contents is None:
@@ -96,7 +96,7 @@ class LongFlow:
         followed = Assembly(file, streams, index, contents, address, begun, {}).undecoded()
         conversation = dict(zip(CONVERSATION.names or (), begun.conversations[0].tolist(), strict=True))
         ends = [address(int(number[0])) for number in (streams.client, streams.server)]
-        about = {
+        header = {
             "file": file,
             "ends": ends,
             "begun": {name: conversation[name] for name in _OF_CONVERSATION},
@@ -111,10 +111,10 @@ class LongFlow:
             "origin": None if origin is None else list(origin),
         }
         size = int(streams.stops.max())
-        header = json.dumps(stored(about)).encode()
+        data = json.dumps(stored(header)).encode()
         name = f"{self._attempt}/unit-{len(self.units):05}"
         with self._folder.create(name) as target:
-            for array in (np.frombuffer(header, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
+            for array in (np.frombuffer(data, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
                 write_array(target, array, allow_pickle=False)
             for side in range(len(SIDES)):  # without the frames that are carried
                 begin = int(streams.starts[0, side])
@@ -124,7 +124,7 @@ class LongFlow:
         self.units.append(Unit(name, size, identity, tuple(conversation["facts"] or ())))
         return followed
 
-    def seen(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[tuple[Link, Item | None]]:
+    def watched(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[tuple[Link, Item | None]]:
         """Passes on the items of objects; bytes that are missing or wrong make the flow depend on earlier frames."""
         for link, item in items:
             usual = item is None or (isinstance(item, Frame) and failure(item) is None)
@@ -150,8 +150,8 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
     summary, decoded = Summary(), list[Decoded]()
     with Sink(attempts, task, attempt) as sink:
         for unit in units:
-            with _decode(folder(attempts), unit, job, summary) as (about, batches):
-                decoded.append(about)
+            with _decode(folder(attempts), unit, job, summary) as (result, batches):
+                decoded.append(result)
                 for table, batch in batches:
                     sink.write(table, batch)
         return DecodedUnits(flow, sink.finish(summary), tuple(decoded))
@@ -160,41 +160,41 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
 @contextmanager
 def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> Iterator[tuple[Decoded, Iterator[Batch]]]:
     with store.open(unit.name) as source:
-        about = restored(json.loads(read_array(source, allow_pickle=False).tobytes()))
+        header = restored(json.loads(read_array(source, allow_pickle=False).tobytes()))
         arrays = {name: read_array(source, allow_pickle=False) for name in _ARRAYS}
-        carried = np.array(list(map(tuple, about["carried"])), CARRIED)
+        carried = np.array(list(map(tuple, header["carried"])), CARRIED)
         stream = with_room(unit.size, sum(map(len, carried["data"].tolist())))
         stored_bytes = np.frombuffer(source.read_buffer(), np.uint8)
-    none, expected = np.zeros(0, np.int64), (about["places"], about["waiting"])
+    none, expected = np.zeros(0, np.int64), (header["places"], header["waiting"])
     streams = Streams(order=none, begins=none, stream=stream, packets=None, **arrays)
-    if about["origin"] is None:
+    if header["origin"] is None:
         stream[:] = stored_bytes
     else:
-        _read_again(streams, FileRange(*about["origin"]), stored_bytes)
+        _read_again(streams, FileRange(*header["origin"]), stored_bytes)
     endpoints = Endpoints()
-    streams.client, streams.server = (np.array([endpoints.number(text)]) for text in about["ends"])
+    streams.client, streams.server = (np.array([endpoints.number(text)]) for text in header["ends"])
     conversation = conversations([0])
-    for name, value in about["begun"].items():
+    for name, value in header["begun"].items():
         conversation[name][0] = value
     begun = Begun(
         conversation,
-        np.array([about["ordinal"]]),
-        np.array(about["begins"]),
-        np.array([about["final"]]),
+        np.array([header["ordinal"]]),
+        np.array(header["begins"]),
+        np.array([header["final"]]),
         np.zeros(1, bool),
-        np.array(about["unheard"]),
-        np.array([about["alone"]]),
+        np.array(header["unheard"]),
+        np.array([header["alone"]]),
         carried,
         overdue=carried[:0],  # the task that stored the frames has found that they concern none
     )
     index = index_frames(streams, job.choice, endpoints.text, begun)
     with read_contents(streams.stream, index, begun) as contents:
-        assembly = Assembly(about["file"], streams, index, contents, endpoints.text, begun)
+        assembly = Assembly(header["file"], streams, index, contents, endpoints.text, begun)
         frames = None if contents.odd[0] else assembly.followed()
         if frames is None or (frames.places.tolist(), frames.waiting["position"].tolist()) != expected:
             yield Decoded(unit.name, plain=False), iter(())
             return
-        assembly.count(summary.file(about["file"]))
+        assembly.count(summary.file(header["file"]))
         counts = int(frames.calls[0]), int(frames.errors[0])
         yield Decoded(unit.name, True, *counts, frames.facts[0] or {}), assembly.batches()
 

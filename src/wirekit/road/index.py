@@ -91,7 +91,7 @@ def index_frames(
     address: Callable[[int], str],
     begun: Begun | None = None,
     *,
-    whole: bool = True,
+    begun_only: bool = False,
 ) -> Index:
     """The frame index of the plain connections that lie within a window, and of begun connections.
 
@@ -100,10 +100,10 @@ def index_frames(
         choice: how protocols are chosen.
         address: returns the text of an endpoint.
         begun: connections that were followed up to a point in this window.
-        whole: False for the frames of begun connections alone.
+        begun_only: True for the frames of begun connections alone.
     """
     begun = begun or nothing_begun()
-    odd = streams.odd | ~streams.known | streams.resumed | ~streams.final | (not whole)
+    odd = streams.odd | ~streams.known | streams.resumed | ~streams.final | begun_only
     odd[begun.flows] = True
     protocols = recognised(streams, choice, address, odd)
     starts = streams.starts.copy()
@@ -135,9 +135,9 @@ def index_frames(
     begins = np.searchsorted(connection, np.arange(odd.size + 1))
     for place, which in zip(*(each.tolist() for each in np.nonzero(begun.unheard)), strict=True):  # see ``unheard``
         flow = int(begun.flows[place])
-        mine = slice(begins[flow], begins[flow + 1])
-        first = np.flatnonzero(side[mine] == which)[:1]
-        odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
+        of_flow = slice(begins[flow], begins[flow + 1])
+        first = np.flatnonzero(side[of_flow] == which)[:1]
+        odd[flow] |= any(kinds[number].headed for number in kind[of_flow][first].tolist() if number >= 0)
     alone = np.zeros(odd.size, bool)
     alone[begun.flows] = begun.alone
     heard = begun.flows[~begun.alone & begun.conversations["one_sided"]]
@@ -191,9 +191,9 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
     asking, (first, side) = flows[unknown], _first_pieces(streams, flows[unknown], carries[unknown])
     starts, ends = streams.starts[asking, side], streams.ends[first]
     for which in range(2):
-        mine = np.flatnonzero(side == which)
-        sizes = np.minimum(ends - starts, RECOGNISE_WITHIN)[mine]
-        heads = byte_ranges(streams.stream, starts[mine], sizes).dictionary_encode()
+        of_side = np.flatnonzero(side == which)
+        sizes = np.minimum(ends - starts, RECOGNISE_WITHIN)[of_side]
+        heads = byte_ranges(streams.stream, starts[of_side], sizes).dictionary_encode()
         answers = [
             nothing
             if len(head) == RECOGNISE_WITHIN
@@ -202,7 +202,7 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
             else recognised_from(b"", head)
             for head in heads.dictionary.to_pylist()
         ]
-        for flow, number in zip(asking[mine].tolist(), heads.indices.to_pylist(), strict=True):
+        for flow, number in zip(asking[of_side].tolist(), heads.indices.to_pylist(), strict=True):
             answer = answers[number]
             if not (answer.protocol or answer.certain):
                 answer = _recognised_by_pieces(streams, flow, recognised_from)
@@ -409,16 +409,16 @@ def grouped(columns: NDArray[Any]) -> list[NDArray[Any]]:
     """
     if not columns.shape[1]:
         return []
-    codes, several = np.zeros(columns.shape[1], np.int64), 1
+    codes, code_count = np.zeros(columns.shape[1], np.int64), 1
     for column in columns:
         low, span = int(column.min()), int(column.max()) - int(column.min()) + 1
-        if several * span < _CODES:
+        if code_count * span < _CODES:
             codes = codes * span + (column - low)
         else:
             (first, codes), (second, numbers) = (np.unique(each, return_inverse=True) for each in (codes, column))
-            several, span = first.size, second.size
+            code_count, span = first.size, second.size
             codes = codes * span + numbers
-        several *= span
+        code_count *= span
     order = np.argsort(codes, kind="stable")
     bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), order.size]
     return [order[begin:end] for begin, end in pairwise(bounds)]

@@ -190,11 +190,11 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
     sizes, cut_sizes = np.array([(each.ahead, each.cut) for each in attempts], np.int64).T
     content, begins, ends = _copied(streams, streams.starts[flows, 1], sizes)
     places, until = _places(heading(declared.stream("server"), declared.limits.frame), content, content.tobytes(), ends)
-    of = np.searchsorted(ends, places, side="right")
-    is_whole = (places == begins[of]) & (until == ends[of])
-    inside = (places > begins[of]) & (until <= begins[of] + cut_sizes[of])
+    owner = np.searchsorted(ends, places, side="right")
+    is_whole = (places == begins[owner]) & (until == ends[owner])
+    inside = (places > begins[owner]) & (until <= begins[owner] + cut_sizes[owner])
     examined = np.flatnonzero(is_whole | inside)
-    is_whole, inside, of = is_whole[examined], inside[examined], of[examined]
+    is_whole, inside, owner = is_whole[examined], inside[examined], owner[examined]
     fits, clean = np.zeros(examined.size, bool), np.zeros(examined.size, bool)
     for layout in layouts:
         bounds = places[examined], until[examined]
@@ -209,9 +209,9 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
         if "@gap" in batch.schema.names:
             good &= np.asarray(batch.column("@gap")) == 0
         clean[rows[with_texts[good[with_texts]]]] = True
-    usual[of[is_whole & clean]] = True
-    usual[of[inside & fits]] = False
-    return usual & (np.bincount(of[inside], minlength=flows.size) <= MOST_INSIDE)
+    usual[owner[is_whole & clean]] = True
+    usual[owner[inside & fits]] = False
+    return usual & (np.bincount(owner[inside], minlength=flows.size) <= MOST_INSIDE)
 
 
 def _copied(
@@ -243,8 +243,8 @@ def _attempts(streams: Streams, flows: NDArray[Any]) -> tuple[NDArray[Any], NDAr
     order = np.argsort(ranks, axis=1, kind="stable")[:, :PIECES]
     sizes = np.zeros((flows.size, PIECES, 2), np.int64)
     for side in range(2):
-        mine = np.take_along_axis(reached[:, side], order % PIECES, axis=1)
-        sizes[:, :, side] = np.maximum.accumulate(np.where(order // PIECES == side, mine, 0), axis=1)
+        of_side = np.take_along_axis(reached[:, side], order % PIECES, axis=1)
+        sizes[:, :, side] = np.maximum.accumulate(np.where(order // PIECES == side, of_side, 0), axis=1)
     ends = np.where(streams.ended[flows, :, 0] < 0, latest, streams.ended[flows, :, 0]).min(axis=1)
     ranks = np.take_along_axis(ranks, order, axis=1)
     looked_at = (ranks < ends[:, None]) & (sizes <= BYTES).all(axis=2)

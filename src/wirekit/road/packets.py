@@ -220,8 +220,8 @@ def segments(
         for start in range(0, part.rows.num_rows, SCANNED_AT_ONCE):
             packets = reader.segments(part._replace(rows=part.rows.slice(start, SCANNED_AT_ONCE)))
             capture.skipped.update(each.reason for _, each in packets.skipped)
-            others: Iterator[Segment | Skipped] = (each for _, each in packets.skipped)
-            yield from merge(_as_objects(packets), others, key=attrgetter("offset"))
+            skipped: Iterator[Segment | Skipped] = (each for _, each in packets.skipped)
+            yield from merge(_as_objects(packets), skipped, key=attrgetter("offset"))
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
     else:
@@ -536,17 +536,17 @@ def _plain(
         plain &= integers(batch[f"{name}.{size_of_all}.ok"]) != 0
         plain &= integers(batch[f"{name}.{size_of_all}"]) > 0
         part = batch if plain.all() else batch.filter(pa.array(plain))
-        mine = slice(None) if part is batch and rows.size == usual.size else rows[plain]
-        columns["length"][mine] = lengths[plain]
-        columns["size"][mine] = np.minimum(lengths, captured)[plain]
+        places = slice(None) if part is batch and rows.size == usual.size else rows[plain]
+        columns["length"][places] = lengths[plain]
+        columns["size"][places] = np.minimum(lengths, captured)[plain]
         for end in (name for name in ("source", "target") if name in columns):
             address, port = _FIELDS[end]
-            columns[end][mine] = endpoints.numbers(part[f"{name}.{address}"], np.asarray(part[port]).astype(np.int64))
+            columns[end][places] = endpoints.numbers(part[f"{name}.{address}"], np.asarray(part[port]).astype(np.int64))
         for number in (name for name in ("sequence", "acknowledgment") if name in columns):
-            columns[number][mine] = np.asarray(part[_FIELDS[number][0]])
+            columns[number][places] = np.asarray(part[_FIELDS[number][0]])
         if "flags" in columns:
             for flag, bit in _BITS.items():
-                columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
+                columns["flags"][places] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
         if "begin" in columns:
-            columns["begin"][mine] = begins[plain]
-        usual[mine] = True
+            columns["begin"][places] = begins[plain]
+        usual[places] = True

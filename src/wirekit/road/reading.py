@@ -65,7 +65,7 @@ class Reader:
 
     def items(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
         """The rows of items that objects read."""
-        return self._writer.items(self._name, items if self._long is None else self._long.seen(items))
+        return self._writer.items(self._name, items if self._long is None else self._long.watched(items))
 
     def read(self, window: Window, streams: Streams, *, again: bool = False) -> Iterator[Batch]:
         """The tables of the connections in a window; ``again``: as for ``Connections.odd``."""
@@ -93,8 +93,8 @@ class Reader:
         """Begins connections, and continues those of earlier windows, up to the points from which columns read them."""
         connections, choice = self._connections, self._job.choice
         reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
-        others = ~(reaching & streams.known & ~streams.resumed)
-        protocols = recognised(streams, choice, self._address, others)
+        odd = ~(reaching & streams.known & ~streams.resumed)
+        protocols = recognised(streams, choice, self._address, odd)
         if not choice.protocol:
             connections.look_ahead(streams, np.flatnonzero(reaching & ~streams.known & ~streams.resumed))
         yield from self.items(connections.begin(streams, np.flatnonzero(reaching), protocols))
@@ -154,7 +154,7 @@ class Reader:
             if parts_left > 0 and parts is not None:
                 parts_left -= 1 if parts.frames >= SMALL_PART else MOST_PARTS // MOST_SMALL_PARTS
                 with streams.shortened(parts.flows, parts.stops):
-                    before = index_frames(streams, choice, self._address, parts.begun, whole=False)
+                    before = index_frames(streams, choice, self._address, parts.begun, begun_only=True)
                     still_odd = yield from self._by_columns(streams, before, parts.begun)
                 for place in np.flatnonzero(~still_odd[parts.flows]).tolist():
                     flow, places, frame = parts.at(place)
@@ -164,7 +164,7 @@ class Reader:
             late = connections.begun(streams)
             if not late.flows.size:
                 return
-            late_index = index_frames(streams, choice, self._address, late, whole=False)
+            late_index = index_frames(streams, choice, self._address, late, begun_only=True)
             late_odd = yield from self._by_columns(streams, late_index, late)
             parts = _regular_parts(late_index, late, late_odd)
 

@@ -68,7 +68,7 @@ def packet_batches(
 
     def batches() -> Iterator[pa.RecordBatch]:
         with capture:
-            skipped, others, following = list[Skipped](), 0, -1
+            skipped, other_ports, following = list[Skipped](), 0, -1
             for part in _parts(capture, split, window):
                 if isinstance(part, int):
                     following = part
@@ -79,16 +79,16 @@ def packet_batches(
                     mask, numbers = (1 << PORT_BITS) - 1, list(ports)
                     here = np.isin(packets.source & mask, numbers) | np.isin(packets.target & mask, numbers)
                     rows = np.flatnonzero(here)
-                    others += packets.time.size - rows.size
+                    other_ports += packets.time.size - rows.size
                 skipped += (packet for _, packet in packets.skipped)
                 yield from segment_batches(file, packets, rows, table, size)
                 del part, packets  # before the next are read
             last: Iterator[tuple[tuple[Any, ...], int]]
             if following < 0:
-                last = chain(note_rows(file, capture, skipped, others), damage_rows(file, capture))
+                last = chain(note_rows(file, capture, skipped, other_ports), damage_rows(file, capture))
             else:
                 capture.keep()
-                last = rows_from(file, capture, ports, following, skipped, others, fragments)
+                last = rows_from(file, capture, ports, following, skipped, other_ports, fragments)
             packet_rows = Rows(PACKETS.schema)
             for row, bytes_of_row in last:
                 yield from _full(packet_rows.add(row, bytes_of_row), table)

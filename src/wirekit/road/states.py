@@ -117,7 +117,7 @@ class States:
         self.slot[fresh], self._free = self._free[remaining:], self._free[:remaining]
         self._words[self.slot[rows] - 1], self.plain[rows] = words, True
 
-    def over(self, time_us: int) -> NDArray[Any]:
+    def ended_before(self, time_us: int) -> NDArray[Any]:
         """The rows of plain connections that ended before a time, without those that are forgotten already."""
         rows = np.flatnonzero((self.slot[: self.size] > _SHARED) & self.plain[: self.size])
         ended = self._words[self.slot[rows] - 1, _OVER]

@@ -127,7 +127,7 @@ def _tables(
         if carried is not None:
             if carried.goes_on:
                 yield from capture_tables.leave(carried)
-            yield from capture_tables.writer.others(carried)
+            yield from capture_tables.writer.unseen(carried)
         yield from capture_tables.writer.flush()
 
 
@@ -165,7 +165,7 @@ class CaptureTables:
         self._name = name
         self._changes_road = long is None and not job.values
         self._settings = Settings(server_ports=job.choice.server_ports)
-        earlier = None if carried is None else partial(writer.left, carried)
+        earlier = None if carried is None else partial(writer.earlier, carried)
         self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._reader = Reader(name, job, self._connections, writer, tables, endpoints.text, long, assembly)
         self._ends = _Ends(self._connections, writer.summary.file(name))
@@ -176,17 +176,17 @@ class CaptureTables:
         packets, clock, connections = window.packets, window.clock, self._connections
         if packets.time.size:
             self.writer.summary.file(self._name).seen_all(packets.time)
-        connections.forget_seen()
+        connections.begin_window()
         self._small_rounds = MOST_SMALL
         remaining: Window | None = window
         while remaining is not None:
             remaining = yield from self._round(remaining, first=remaining is window)
         passed = min(clock, window.later)
         yield from self._reader.items(connections.ended(passed))
-        yield from self._ends.ready(None if window.last else passed)
+        yield from self._ends.take_final(None if window.last else passed)
         if window.last:
             yield from self._reader.read(window, connections.silent())
-            yield from self._reader.items(connections.end_unseen())
+            yield from self._reader.items(connections.end_inactive())
 
     def _round(self, window: Window, *, first: bool) -> Generator[Batch, None, Window | None]:
         """The tables of the next packets of each connection; returns a window of the packets after them, or None.
@@ -229,7 +229,7 @@ class CaptureTables:
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that late packets may still change."""
         name, writer, connections = self._name, self.writer, self._connections
-        for batch in self._ends.left():
+        for batch in self._ends.take_all():
             times = [field.type.equals(_TIME) for field in batch.schema]
             columns = [each.cast(pa.int64()) if time else each for each, time in zip(batch.columns, times, strict=True)]
             rows = pa.record_batch(columns, batch.schema.names).to_pylist()
@@ -262,12 +262,12 @@ class _Ends:
             writer.write_batch(batch)
         self._waiting.append((clock, stored.getvalue()))
 
-    def left(self) -> Iterator[pa.RecordBatch]:
+    def take_all(self) -> Iterator[pa.RecordBatch]:
         """Removes the waiting rows; returns them, corrected by the late packets so far."""
         while self._waiting:
             yield self._corrected(self._waiting.popleft()[1])
 
-    def ready(self, clock: int | None) -> Iterator[Batch]:
+    def take_final(self, clock: int | None) -> Iterator[Batch]:
         """Removes the rows that are final at a time, or at the end of the capture; returns them."""
         while self._waiting and (clock is None or clock > self._waiting[0][0] + Settings().patience_us):
             yield CONNECTIONS.name, self._corrected(self._waiting.popleft()[1])

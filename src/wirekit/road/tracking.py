@@ -92,7 +92,7 @@ class Tracking:
             tracked = self.flows[row] = TrackedFlow(row)
         return tracked
 
-    def opened(self, row: int) -> Link:
+    def next_link(self, row: int) -> Link:
         """Counts the next connection of a flow; returns its link."""
         self.states.count[row] += 1
         return self._link(row, self._choice.of(*self._texts(row)))

@@ -95,7 +95,7 @@ class Window:
         packets = self.packets
         low, high = (each(packets.source, packets.target).astype(np.uint64) for each in (np.minimum, np.maximum))
         mixed = (low * _MIXING + high) * _MIXING
-        of_flows = self.only((mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number)
+        of_flows = self.only((mixed >> np.uint64(32)) % np.uint64(flows.shares) == flows.number)
         self.packets, self.stretch = of_flows.packets, of_flows.stretch
         self.packets.skipped = [] if flows.number else packets.skipped
 
@@ -221,8 +221,8 @@ def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordB
     """
     if last is NO_RECORDS:
         return False
-    for near in records(capture, capture.limits, [], _END, start=last.place):
-        last = near
+    for following in records(capture, capture.limits, [], _END, start=last.place):
+        last = following
     place = last.place
     end = last.rows["@offset"][-1].as_py() if last.rows.num_rows else place.offset
     if any(pc.min(each["offset"]).as_py() < end for each in errors):
@@ -239,15 +239,15 @@ def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordB
 def _planned(parts: list[_Part], size: int) -> list[_Planned]:
     """The windows; if possible, one ends with a read of the file, so that no bytes are copied."""
     windows: list[_Planned] = []
-    total, stepped, mine = 0, False, list[_Part]()
+    total, stepped, window_parts = 0, False, list[_Part]()
     for number, (part, clock) in enumerate(zip(parts, clocks([each.times for each in parts]), strict=True)):
-        mine.append(part)
+        window_parts.append(part)
         total += part.size
         stepped |= part.times.before or part.times.inside
         full = total >= size or (part.read and 2 * total >= size)
         if number + 1 == len(parts) or (full and clock.may_end):
-            windows.append(_Planned(mine, max(clock.latest, 0), clock.later, stepped))
-            total, mine = 0, []
+            windows.append(_Planned(window_parts, max(clock.latest, 0), clock.later, stepped))
+            total, window_parts = 0, []
     return windows or [_Planned([], 0, EVER, False)]
 
 

@@ -190,17 +190,17 @@ class _Branch:
             kind, lists = _type(leaf, dated), len(leaf.lists) - outer
             yield Shape(called, lists, leaf.nullable, leaf, type=_listed(kind, lists))
         if self.inside:
-            around = next(_any(self)).lists
+            around = next(_leaves_inside(self)).lists
             lists = sum(self.path == each or self.path.startswith(f"{each}.") for each in around) - outer
             struct = self.shape(dated, name, outer + lists)
             struct.lists, struct.type = lists, _listed(struct.type, lists)
             yield struct
 
 
-def _any(branch: _Branch) -> Iterator[Leaf]:
+def _leaves_inside(branch: _Branch) -> Iterator[Leaf]:
     for inner in branch.inside.values():
         yield from inner.leaves
-        yield from _any(inner)
+        yield from _leaves_inside(inner)
 
 
 def _listed(kind: pa.DataType, lists: int) -> pa.DataType:

@@ -160,7 +160,7 @@ class CaptureReader(DataSourceReader):
         """
         groups = captures(self._inputs())
         parts: list[CapturePartition] = []
-        others: list[tuple[Input, ...]] = []
+        undivided: list[tuple[Input, ...]] = []
         is_packets = self._table == PACKETS.name
         for files in [(file,) for file in chain.from_iterable(groups)] if is_packets else groups:
             if is_packets:
@@ -170,8 +170,8 @@ class CaptureReader(DataSourceReader):
                 if not self._ports:
                     of_files += (CapturePartition(files, flows=flows) for flows in _flow_shares(files, groups))
             parts += of_files
-            others += [] if of_files else [files]
-        return [*parts, *(CapturePartition(files) for files in grouped(others, BUNDLE_BYTES))]
+            undivided += [] if of_files else [files]
+        return [*parts, *(CapturePartition(files) for files in grouped(undivided, BUNDLE_BYTES))]
 
     def _inputs(self) -> tuple[Input, ...]:
         """The files with rows of the table, at least one."""
@@ -233,18 +233,18 @@ class CaptureReader(DataSourceReader):
             yield batch if where is None else batch.filter(where)
 
     def read_part(
-        self, files: tuple[Input, ...], about: Continuation, keep: Callable[[Carried], object]
+        self, files: tuple[Input, ...], continuation: Continuation, keep: Callable[[Carried], object]
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the next files of a capture; without any, those of open connections at its end.
 
         Args:
             files: the files.
-            about: the capture.
+            continuation: the capture.
             keep: receives its state if it continues.
         """
         names, where = self._schema.names, self._filter()
         if files:
-            job, ports, summary = self._job([files], {0: about}), frozenset(self._ports), Summary()
+            job, ports, summary = self._job([files], {0: continuation}), frozenset(self._ports), Summary()
 
             def keep_complete(carried: Carried) -> None:
                 _refuse_unopened(summary)
@@ -254,7 +254,7 @@ class CaptureReader(DataSourceReader):
             yield from self._of_schema(batches)
             _report(summary, files)
         else:
-            yield from self._of_schema(ended_batches(about, self._job([]), self._table, names, where))
+            yield from self._of_schema(ended_batches(continuation, self._job([]), self._table, names, where))
 
     def configuration(self) -> str:
         """The options that the state of a capture depends on."""
@@ -373,10 +373,10 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
             value = json.loads(options["paths"])
         except ValueError:
             value = None
-        if not paths and _are(value, list) and all(each and _are(each, str) for each in value):
+        if not paths and _is_list_of(value, list) and all(each and _is_list_of(each, str) for each in value):
             captures: list[list[str]] = value
             return captures
-        if not _are(value, str):
+        if not _is_list_of(value, str):
             raise Misuse(
                 'option paths must be a JSON list of strings, as in ["a.pcap", "captures/"], or one of such lists'
             )
@@ -409,7 +409,7 @@ def _report(summary: Summary, files: Iterable[Input]) -> None:
             LOG.warning("wirekit: %s: %s: %s", name, extent, reason)
 
 
-def _are(value: object, kind: type) -> bool:
+def _is_list_of(value: object, kind: type) -> bool:
     """Whether it is a list with at least one element, all of one type."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
 

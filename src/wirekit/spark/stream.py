@@ -25,6 +25,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -209,7 +210,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             OSError: a file no longer exists, and ``ignoreMissing`` is not set.
         """
         if isinstance(partition, CapturePartition):
-            files = self._there(partition.captures)
+            files = self._existing(partition.captures)
             if files:
                 yield from self._reader.read(replace(partition, captures=files))
         elif isinstance(partition, OpenPartition):
@@ -228,16 +229,16 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if part.since:
             # No task has read these files to their end, so their state is missing.
             before: list[State] = []
-            files, about = self._there(each.as_input() for each in part.since), replace(part, ends=False).about()
+            files = self._existing(each.as_input() for each in part.since)
             if files:
                 keep = lambda carried: before.append(folder.write(0, number, carried))  # noqa: E731
-                deque(self._reader.read_part(files, about, keep), maxlen=0)
+                deque(self._reader.read_part(files, replace(part, ends=False).continuation(), keep), maxlen=0)
             part = replace(part, state=before[0] if before else part.state, since=())
-        files = self._there(each.as_input() for each in part.files)
+        files = self._existing(each.as_input() for each in part.files)
         if files or part.ends:
-            yield from self._reader.read_part(files, part.about(), lambda carried: folder.write(batch, number, carried))
+            yield from self._reader.read_part(files, part.continuation(), partial(folder.write, batch, number))
 
-    def _there(self, files: Iterable[Input]) -> tuple[Input, ...]:
+    def _existing(self, files: Iterable[Input]) -> tuple[Input, ...]:
         return tuple(each for each in files if self._is_there(each))
 
     def _is_there(self, file: Input) -> bool:
@@ -257,10 +258,10 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "the checkpoint belongs to a query with another state, table, columns, where, protocol or ports"
             )
         identity = offset.get("options", self._identity)
-        others = [name for name, digest in self._identity.items() if identity[name] != digest]
-        if others:
+        changed = [name for name, digest in self._identity.items() if identity[name] != digest]
+        if changed:
             raise Misuse(
-                f"the checkpoint belongs to a query with another {', '.join(others)}:"
+                f"the checkpoint belongs to a query with another {', '.join(changed)}:"
                 " give this query its own checkpointLocation"
             )
 
@@ -287,7 +288,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         input_by_path = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}
         waiting = {each.path for each in growing}
         spans = Spans({path: self._spans[each] for path, each in input_by_path.items() if each in self._spans})
-        spans |= {path: span_of(path, whole=False) for path in waiting if path in input_by_path}
+        spans |= {path: span_of(path, to_end=False) for path in waiting if path in input_by_path}
         spans |= {
             path: (each.state.clock_us - OVERLAP_US, each.state.clock_us)
             for path, each in going.items()

@@ -86,7 +86,7 @@ class Part:
         """The kind of the files."""
         return stored_kind(self.files[0].path) if self.files else CAPTURE
 
-    def about(self) -> Continuation:
+    def continuation(self) -> Continuation:
         """The continuation of the capture, for reading the files."""
         files = () if self.state is None else (StateFile(*self.state[:3]),)
         return Continuation(self.capture, files, goes_on=not self.ends, remedy=REMEDY)
@@ -127,8 +127,8 @@ class StateFolder:
         pq.write_table(pa.Table.from_batches([carried.batch()]), buffer, compression="zstd")
         content = buffer.getvalue()
         digest = hashlib.sha256(content).hexdigest()
-        about = f"{batch:08}-{number:05}-{carried.clock_us}-{len(content)}-{digest}"
-        name = f"{about}-{uuid.uuid4().hex}.parquet"
+        stem = f"{batch:08}-{number:05}-{carried.clock_us}-{len(content)}-{digest}"
+        name = f"{stem}-{uuid.uuid4().hex}.parquet"
         self._folder.make("")
         self._folder.write(name, content)
         return State(f"{self._folder.name}/{name}", len(content), digest, carried.clock_us)

@@ -109,14 +109,14 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
             return scope.path(value)
         case Fixed(value=fixed):
             return Values(pa.repeat(pa.scalar(fixed), scope.size))
-        case First(values=several):
-            return Values(pc.coalesce(*(fitted(evaluate(each, scope, kind), kind) for each in several)))
+        case First(values=values):
+            return Values(pc.coalesce(*(fitted(evaluate(each, scope, kind), kind) for each in values)))
         case Except(value=inner, other=other):
             return _unless(evaluate(inner, scope, kind), other)
         case Total(path=path, add=add):
             return _total(scope, path, add)
-        case Text(separator=separator, values=several):
-            parts = [fitted(evaluate(each, scope, TEXT), TEXT) for each in several]
+        case Text(separator=separator, values=values):
+            parts = [fitted(evaluate(each, scope, TEXT), TEXT) for each in values]
             return Values(pc.binary_join_element_wise(*parts, separator))
         case Extract(value=inner, pattern=pattern):
             return _extracted(fitted(evaluate(inner, scope, TEXT), TEXT), pattern)

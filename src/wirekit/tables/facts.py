@@ -71,9 +71,9 @@ class ConnectionFacts:
         """The facts of the next frame."""
         request = frame.request
         request_facts = Facts() if request is None else self._waiting.pop((request.side, request.offset), Facts())
-        about = Frames(frame.value, None if request is None else request.value, self.names)
+        frames = Frames(frame.value, None if request is None else request.value, self.names)
         rows: list[Row] = []
-        for each in records(frame.protocol).rows(frame.schema, about):
+        for each in records(frame.protocol).rows(frame.schema, frames):
             if each.table in TABLES:
                 rows += each.rows
             elif each.table == "connections":

@@ -59,8 +59,8 @@ class Plan:
         self._tables: Tables = registry.protocol(protocol).declared
         self.kind = self._tables.kind_of(layout)
         self._symbol = kind
-        mine = self._tables.of(layout, None if self.kind is None else kind)
-        self._rows, self._names, self._messages = mine.rows, mine.names, next(iter(mine.messages), None)
+        declared = self._tables.of(layout, None if self.kind is None else kind)
+        self._rows, self._names, self._messages = declared.rows, declared.names, next(iter(declared.messages), None)
 
     def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """The columns to read from such frames: of declared values, of ``more`` paths, and those that responses need.

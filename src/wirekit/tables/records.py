@@ -120,7 +120,7 @@ class Records:
         plan = self._plan(frame.schema, frames)
         plan.remember(frames)
         facts = plan.messages
-        if facts is not None and facts.whole and facts.applies(frames):
+        if facts is not None and facts.suffices and facts.applies(frames):
             statuses = {check.path: check.status for check in frame.decoded.checks}
             yield from facts.messages(frame, frames, statuses)
 
@@ -170,11 +170,11 @@ class _Plan:
 
     def __init__(self, protocol: str, tables: Tables, schema: str, kind: str | None) -> None:
         owner, _, name = schema.partition(".")
-        mine = tables.of(name, kind) if owner == protocol else Tables()
+        declared = tables.of(name, kind) if owner == protocol else Tables()
         compiler = _Compiler(protocol)
-        self.rows = [_DeclaredRows(compiler, each) for each in mine.rows]
-        self.names = [_DeclaredNames(compiler, each) for each in mine.names]
-        self.messages = next((MessageFacts(compiler, each) for each in mine.messages), None)
+        self.rows = [_DeclaredRows(compiler, each) for each in declared.rows]
+        self.names = [_DeclaredNames(compiler, each) for each in declared.names]
+        self.messages = next((MessageFacts(compiler, each) for each in declared.messages), None)
 
     def remember(self, frames: Frames) -> None:
         """Stores the names that a frame declares."""
@@ -236,12 +236,12 @@ class MessageFacts(_RowsOf):
 
     Attributes:
         applies: returns whether a frame has messages.
-        whole: whether the declaration alone gives the messages.
+        suffices: whether the declaration alone gives the messages.
         payloads: paths of the message contents in the frame's value.
     """
 
     def __init__(self, compiler: _Compiler, declared: Messages) -> None:
-        self.whole = bool(declared.each) or "value" in declared.columns
+        self.suffices = bool(declared.each) or "value" in declared.columns
         self.payloads = [parse(path) for path in declared.payloads]
         self._crc = declared.columns.get("crc")
         super().__init__(compiler, declared, MESSAGES)
@@ -329,7 +329,7 @@ def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:
 
 def elements(value: Any, each: tuple[Step, ...]) -> Iterable[list[Any]]:
     """The frame with the elements that contain each row, outermost first."""
-    return _down([value], _lists(each)) if ALL in each else ([value],)
+    return _descend([value], _lists(each)) if ALL in each else ([value],)
 
 
 @cache
@@ -344,13 +344,13 @@ def _lists(each: tuple[Step, ...]) -> list[tuple[Step, ...]]:
     return parts
 
 
-def _down(around: list[Any], parts: Sequence[tuple[Step, ...]]) -> Iterator[list[Any]]:
+def _descend(around: list[Any], parts: Sequence[tuple[Step, ...]]) -> Iterator[list[Any]]:
     if not parts:
         yield around
         return
     items = _followed(around[-1], parts[0])
     for item in items if isinstance(items, list) else ():
-        yield from _down([*around, item], parts[1:])
+        yield from _descend([*around, item], parts[1:])
 
 
 def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str]:
@@ -379,7 +379,7 @@ def _followed(value: Any, steps: tuple[Any, ...]) -> Any:
     return value
 
 
-def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
+def _elements(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
     """The elements of all lists along a path with ``[]``; None if there is no list."""
     at = steps.index(ALL)
     items = _followed(value, steps[:at])
@@ -388,13 +388,13 @@ def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
     inner_steps = steps[at + 1 :]
     if ALL not in inner_steps:
         return [_followed(item, inner_steps) for item in items]
-    return [inner for item in items for inner in _all(item, inner_steps) or ()]
+    return [inner for item in items for inner in _elements(item, inner_steps) or ()]
 
 
 def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
     depth, steps_left = bound(each, steps)
     if ALL in steps_left:
-        return lambda frames, around: _all(around[depth], steps_left)
+        return lambda frames, around: _elements(around[depth], steps_left)
     if len(steps_left) == 1 and isinstance(steps_left[0], str):
         name = steps_left[0]
 

@@ -340,7 +340,7 @@ class Direction:
 
     def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
         """Handles the deadline: ends a wait, or settles the first byte and turns expired holes into gaps."""
-        if self.waits and self._since(self.waits.first[2], now_us) + settings.hold_us == self.deadline:
+        if self.waits and self._wait_start(self.waits.first[2], now_us) + settings.hold_us == self.deadline:
             self.waits.leave(self.waits.begin + 1)
             self.release(events)
             self.watch(now_us, settings)
@@ -352,7 +352,7 @@ class Direction:
             end, seen_us = hole
             if end <= self.mark and now_us > self.mark_us + settings.hold_us:
                 reason: GapReason = "acknowledged, never captured"
-            elif now_us > self._since(seen_us, now_us) + settings.patience_us:
+            elif now_us > self._wait_start(seen_us, now_us) + settings.patience_us:
                 reason = "pending at fin" if end == self.fin else "never acknowledged, never captured"
                 if end <= self.acked:
                     reason = "acknowledged, never captured"
@@ -381,7 +381,7 @@ class Direction:
         if not self.closed:
             self.watch(now_us, settings)
 
-    def _since(self, time_us: int, now_us: int) -> int:
+    def _wait_start(self, time_us: int, now_us: int) -> int:
         """The time from which a wait counts: its own beginning, or a later step of the clock."""
         return time_us if time_us <= now_us + CLOCK_STEP_US else min(self.back_us, time_us)
 
@@ -389,7 +389,7 @@ class Direction:
         """Sets the deadline, and whether in-order data may take the fast path."""
         unsettled = self.settle_us is not None
         self.slow = bool(self.raw < 0 or unsettled or self.fin >= 0 or self.held or self.cuts)
-        waited = self._since(self.waits.first[2], now_us) + settings.hold_us if self.waits else NEVER
+        waited = self._wait_start(self.waits.first[2], now_us) + settings.hold_us if self.waits else NEVER
         if self.settle_us is not None:
             self.deadline = min(self.settle_us, waited)
             return
@@ -399,7 +399,7 @@ class Direction:
             self.deadline = waited
             return
         end, seen_us = hole
-        self.deadline = min(self._since(seen_us, now_us) + settings.patience_us, waited)
+        self.deadline = min(self._wait_start(seen_us, now_us) + settings.patience_us, waited)
         if end <= self.acked:
             if end > self.mark:
                 self.mark, self.mark_us = self.acked, now_us

@@ -100,8 +100,8 @@ def run() -> tuple[str, list[tuple[str, str]]]:
 
     sample = message_set(1_000)
     data, less = repeated(sample, COUNT), repeated(sample, SLOW_COUNT)
-    ready = program(KEY).ready(None, verdicts=False, wide=False)
-    ready.choose(cache.interpreter())
+    scan_program = program(KEY).scan_program(None, verdicts=False, wide=False)
+    scan_program.choose(cache.interpreter())
     columns(data)  # compiles, or loads what was compiled
     alone = best(lambda: columns(data)) / COUNT
     few = best(lambda: columns(sample[: len(sample) // 100])) * 1e6

@@ -92,7 +92,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     """The question, and (label, figure) per contender."""
     data = send_frames(1_000) * (COUNT // 1_000)
     for fields in (FIELDS, None):
-        program(KEY).ready(fields, verdicts=False, wide=False).choose(cache.interpreter())
+        program(KEY).scan_program(fields, verdicts=False, wide=False).choose(cache.interpreter())
     ours, theirs = chosen(data), by_loop(data)
     for name in FIELDS:
         assert ours[name].equals(theirs[name]), name

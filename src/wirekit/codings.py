@@ -181,7 +181,7 @@ def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
     return TextCoding(encoding, size, pad)
 
 
-def stands(coding: Coding, data: bytes) -> bool:
+def is_valid(coding: Coding, data: bytes) -> bool:
     """Whether bytes have a value that can be encoded again."""
     try:
         coding.encode(coding.decode(data))

@@ -80,7 +80,7 @@ def reverse(number: int, width: int) -> int:
     return int(f"{number:0{width}b}"[::-1], 2)
 
 
-def _all(width: int) -> int:
+def _mask(width: int) -> int:
     return (1 << width) - 1
 
 
@@ -128,21 +128,21 @@ CATALOGUE: dict[str, tuple[Crc, int]] = {
     "crc-24/lte-a": (Crc(24, 0x864CFB), 0xCDE703),
     "crc-24/openpgp": (Crc(24, 0x864CFB, 0xB704CE), 0x21CF02),
     "crc-32/aixm": (Crc(32, 0x814141AB), 0x3010BF7F),
-    "crc-32/autosar": (Crc(32, 0xF4ACFB13, _all(32), True, True, _all(32)), 0x1697D06A),
-    "crc-32/base91-d": (Crc(32, 0xA833982B, _all(32), True, True, _all(32)), 0x87315576),
-    "crc-32/bzip2": (Crc(32, 0x04C11DB7, _all(32), False, False, _all(32)), 0xFC891918),
-    "crc-32/cksum": (Crc(32, 0x04C11DB7, 0, False, False, _all(32)), 0x765E7680),
-    "crc-32/iscsi": (Crc(32, 0x1EDC6F41, _all(32), True, True, _all(32)), 0xE3069283),
-    "crc-32/iso-hdlc": (Crc(32, 0x04C11DB7, _all(32), True, True, _all(32)), 0xCBF43926),
-    "crc-32/jamcrc": (Crc(32, 0x04C11DB7, _all(32), True, True), 0x340BC6D9),
-    "crc-32/mpeg-2": (Crc(32, 0x04C11DB7, _all(32)), 0x0376E6E7),
+    "crc-32/autosar": (Crc(32, 0xF4ACFB13, _mask(32), True, True, _mask(32)), 0x1697D06A),
+    "crc-32/base91-d": (Crc(32, 0xA833982B, _mask(32), True, True, _mask(32)), 0x87315576),
+    "crc-32/bzip2": (Crc(32, 0x04C11DB7, _mask(32), False, False, _mask(32)), 0xFC891918),
+    "crc-32/cksum": (Crc(32, 0x04C11DB7, 0, False, False, _mask(32)), 0x765E7680),
+    "crc-32/iscsi": (Crc(32, 0x1EDC6F41, _mask(32), True, True, _mask(32)), 0xE3069283),
+    "crc-32/iso-hdlc": (Crc(32, 0x04C11DB7, _mask(32), True, True, _mask(32)), 0xCBF43926),
+    "crc-32/jamcrc": (Crc(32, 0x04C11DB7, _mask(32), True, True), 0x340BC6D9),
+    "crc-32/mpeg-2": (Crc(32, 0x04C11DB7, _mask(32)), 0x0376E6E7),
     "crc-32/xfer": (Crc(32, 0x000000AF), 0xBD0BE338),
-    "crc-40/gsm": (Crc(40, 0x0004820009, 0, False, False, _all(40)), 0xD4164FC646),
+    "crc-40/gsm": (Crc(40, 0x0004820009, 0, False, False, _mask(40)), 0xD4164FC646),
     "crc-64/ecma-182": (Crc(64, 0x42F0E1EBA9EA3693), 0x6C40DF5F0B497347),
-    "crc-64/go-iso": (Crc(64, 0x1B, _all(64), True, True, _all(64)), 0xB90956C775A41001),
-    "crc-64/nvme": (Crc(64, 0xAD93D23594C93659, _all(64), True, True, _all(64)), 0xAE8B14860A799888),
+    "crc-64/go-iso": (Crc(64, 0x1B, _mask(64), True, True, _mask(64)), 0xB90956C775A41001),
+    "crc-64/nvme": (Crc(64, 0xAD93D23594C93659, _mask(64), True, True, _mask(64)), 0xAE8B14860A799888),
     "crc-64/redis": (Crc(64, 0xAD93D23594C935A9, 0, True, True), 0xE9C6D914C4B8D9CA),
-    "crc-64/we": (Crc(64, 0x42F0E1EBA9EA3693, _all(64), False, False, _all(64)), 0x62EC59E3F1A4F00A),
-    "crc-64/xz": (Crc(64, 0x42F0E1EBA9EA3693, _all(64), True, True, _all(64)), 0x995DC9BBDF1939FA),
+    "crc-64/we": (Crc(64, 0x42F0E1EBA9EA3693, _mask(64), False, False, _mask(64)), 0x62EC59E3F1A4F00A),
+    "crc-64/xz": (Crc(64, 0x42F0E1EBA9EA3693, _mask(64), True, True, _mask(64)), 0x995DC9BBDF1939FA),
 }
 """{name: (parameters, check)} of the CRCs in common use."""

@@ -99,16 +99,16 @@ class Decoded:
     def traced(self) -> Decoded:
         """The same value with its spans; only the fields before the error, if both exceed ``Limits.memory``."""
         if self._spans is None:
-            traced = self._again()
+            traced = self._decode_again()
             if isinstance(traced.error, Limit) and self.error is None:
                 return traced
             self._spans = traced._spans or []
         return self
 
-    def _again(self) -> Decoded:
-        again = self.schema, self.data, self.offset, self.context, self.limits
+    def _decode_again(self) -> Decoded:
+        arguments = self.schema, self.data, self.offset, self.context, self.limits
         generated = self.clean and is_generated(self._requested, self.schema, _traced_times, DECODERS)
-        return _traced(*again, generated=generated, decrypt=self.decrypt)
+        return _traced(*arguments, generated=generated, decrypt=self.decrypt)
 
     @property
     def gaps(self) -> list[Gap]:

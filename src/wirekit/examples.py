@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from wirekit.codings import Coding, stands
+from wirekit.codings import Coding, is_valid
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, fields_of, operands_of
 from wirekit.compiler.expressions import Field as FieldRead
@@ -286,7 +286,7 @@ def _decoded(node: ir.Blob, data: bytes) -> Any:
     """The value of the bytes of a field."""
     if node.coding is None:
         return data.decode(errors="surrogateescape") if node.text else data
-    if not stands(node.coding, data):
+    if not is_valid(node.coding, data):
         raise Unknown(f"the bytes 0x{data.hex()} have no value")
     return node.coding.decode(data)
 
@@ -295,7 +295,7 @@ def _coded(coding: Coding, data: bytes) -> Any:
     """The value of bytes of this size that have one."""
     for each in (data, *(bytes([byte]) * len(data) for byte in b"\x01 0a")):
         near = coding.nearest(each)
-        if stands(coding, near):
+        if is_valid(coding, near):
             return coding.decode(near)
     raise Unknown(f"the bytes 0x{data.hex()} have no value")
 

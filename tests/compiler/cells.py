@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirekit.codings import CustomCoding, stands
+from wirekit.codings import CustomCoding, is_valid
 from wirekit.compiler import ir
 from wirekit.compiler.columns import program
 from wirekit.program.parts import parts
@@ -53,7 +53,7 @@ def read(coding: CustomCoding | None, cell_value: Any) -> Any:
         return [read(coding, each) for each in cell_value]
     if coding is None or cell_value is None:
         return cell_value
-    return coding.decode(cell_value) if stands(coding, cell_value) else coding.damaged(cell_value)
+    return coding.decode(cell_value) if is_valid(coding, cell_value) else coding.damaged(cell_value)
 
 
 @functools.cache

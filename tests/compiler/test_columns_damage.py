@@ -98,14 +98,14 @@ def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, mon
     """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
     data, chance = SAMPLES[key](), random.Random(29)
     inputs = [data, data * 50, b"", *(mutated(data, chance) for _ in range(CASES // 5))]
-    ready = program(key).ready(None, verdicts=False, wide=False)
+    scan_program = program(key).scan_program(None, verdicts=False, wide=False)
     interpreted = [scan(key, each) for each in inputs]
     monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))
     monkeypatch.setattr(columns_cache, "_modules", {})
     try:
         assert warm(key)
         assert columns_cache.has_kernels()
-        assert ready.scan() is not columns_cache.interpreter()
+        assert scan_program.scan() is not columns_cache.interpreter()
         for each, (batch, errors) in zip(inputs, interpreted, strict=True):
             again, wrong = scan(key, each)
             assert again.schema.equals(batch.schema, check_metadata=True)
@@ -115,13 +115,13 @@ def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, mon
         compiled = columns_cache._modules
         monkeypatch.setattr(columns_cache, "_modules", {})  # as in another process
         columns_cache._has_stored_kernels.cache_clear()
-        ready.choose(None)
+        scan_program.choose(None)
         assert columns_cache.has_kernels()
-        assert ready.scan().__name__ == "scan"
-        assert [each.__name__ for each in columns_cache._modules.values()] == [compiled[ready.kernel].__name__]
+        assert scan_program.scan().__name__ == "scan"
+        assert [each.__name__ for each in columns_cache._modules.values()] == [compiled[scan_program.kernel].__name__]
     finally:
         columns_cache._has_stored_kernels.cache_clear()
-        ready.choose(columns_cache.interpreter())
+        scan_program.choose(columns_cache.interpreter())
 
 
 @pytest.mark.parametrize("key", SAMPLES)

@@ -13,7 +13,7 @@ from tests.agreement.walk import compare
 from wirekit.compiler.columns import program
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.errors import WireError
-from wirekit.program.passes import every
+from wirekit.program.passes import all_steps
 from wirekit.program.steps import Copy, Emit, Load, Prefixed, Split
 from wirekit.registry import BUILT_IN
 from wirekit.runtime.loop import module_text
@@ -65,7 +65,7 @@ def test_every_column_is_filled_by_a_step(key: str) -> None:
     context = {"link_type": 1} if key == "net.packet" else None
     read = program(key, context).program
     filled: set[int] = set()
-    for step in every(read.steps):
+    for step in all_steps(read.steps):
         match step:
             case Emit(column=column) | Copy(column=column):
                 filled.add(id(column))

@@ -21,7 +21,7 @@ MOST_HEADER_BYTES = 1 << 16  # of a file, which must contain its header
     "--engine",
     type=click.Choice([*SHOWN, "ir"]),
     default="rows",
-    help="; ".join(f"{engine.name}: {engine.about}" for engine in SHOWN.values())
+    help="; ".join(f"{engine.name}: {engine.description}" for engine in SHOWN.values())
     + "; ir: the layout IR, from which all others are generated. The default is rows.",
 )
 @click.option(

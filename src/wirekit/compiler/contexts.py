@@ -112,9 +112,9 @@ def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]]
             continue
         case_values = {case[at] for case in cases} - {None}
         if value not in list(case_values):
-            of = f"{key} with {', '.join(preceding)}" if preceding else key
+            owner = f"{key} with {', '.join(preceding)}" if preceding else key
             listed = _listed(sorted(case_values, key=lambda value: (isinstance(value, str), value)))
-            raise Misuse(f"{of} has no {name} {shown(value)}; it may be {listed}")
+            raise Misuse(f"{owner} has no {name} {shown(value)}; it may be {listed}")
         cases = [case for case in cases if case[at] == value]
         preceding.append(f"{name} {value}")
 

@@ -18,7 +18,7 @@ class Engine:
 
     Attributes:
         name: its name for ``--engine`` and ``decode(..., engine=...)``.
-        about: a description of the code that ``wirekit explain`` prints; empty if there is none.
+        description: of the code that ``wirekit explain`` prints; empty if there is none.
         module: the module of ``function``.
         function: the name of a function of a schema key that returns the code, as text or an object with ``source``.
         decodes: whether ``wirekit.decode`` accepts it.
@@ -27,7 +27,7 @@ class Engine:
     """
 
     name: str
-    about: str = ""
+    description: str = ""
     module: str = ""
     function: str = ""
     decodes: bool = False
@@ -65,4 +65,4 @@ _TABLE = (
 )
 DECODERS = tuple(engine.name for engine in _TABLE if engine.decodes)
 ENCODERS = tuple(engine.name for engine in _TABLE if engine.encodes)
-SHOWN = {engine.name: engine for engine in _TABLE if engine.about}
+SHOWN = {engine.name: engine for engine in _TABLE if engine.description}

@@ -506,8 +506,8 @@ def mapped(
                 new = inside(name, inner)
                 return value if new is inner else Member(name, new)
             case tuple():
-                several = tuple(other(role, each) for each in value)
-                return value if all(map(operator.is_, several, value)) else several
+                items = tuple(other(role, each) for each in value)
+                return value if all(map(operator.is_, items, value)) else items
         return value
 
     values = {each.name: getattr(node, each.name) for each in fields(node) if each.name != "refusals"}

@@ -75,8 +75,8 @@ class _Settling:
             case Context(name=name):
                 return Literal(_plain(self.context.get(name)))
             case LengthOf(of=inner):
-                of = self.tree(inner, path)
-                return tree if of is inner else LengthOf(of)
+                operand = self.tree(inner, path)
+                return tree if operand is inner else LengthOf(operand)
             case Operation(symbol=symbol, operands=operands):
                 operation = Operation(symbol, tuple(self.tree(each, path) for each in operands))
                 if operation == tree or not all(isinstance(each, Literal) for each in operation.operands):

@@ -234,7 +234,7 @@ def _expressions(node: ir.Structure) -> Iterator[str]:
             case Operation(symbol=symbol, operands=operands) if symbol in COMPARISONS:
                 for one, other in permutations(operands):
                     if isinstance(other, Literal):
-                        problems = _never(one, other.value, symbol in ("==", "!="), members)
+                        problems = _constant(one, other.value, symbol in ("==", "!="), members)
                         yield from (f"{where} compares {problem}" for problem in problems)
             case Operation(operands=(_, _) as operands):
                 for field in (each for each in operands if isinstance(each, Field)):
@@ -278,7 +278,7 @@ def _inside(node: ir.Node | ir.BitField | None) -> dict[str, ir.Node | ir.BitFie
     return None
 
 
-def _never(tree: Expression, value: Any, equal: bool, members: Mapping[str, ir.Node | ir.BitField]) -> Iterator[str]:
+def _constant(tree: Expression, value: Any, equal: bool, members: Mapping[str, ir.Node | ir.BitField]) -> Iterator[str]:
     """Why a comparison of an expression with a constant, ``equal`` if it is for equality, always has one result."""
     field = _declared(members, tree) if isinstance(tree, Field) else None
     name = ".".join(tree.names) if isinstance(tree, Field) else str(tree).replace("^", "")

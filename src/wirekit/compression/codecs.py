@@ -20,7 +20,7 @@ class _Refused(NamedTuple):
     until_damage: bool
     error: Limit
 
-    def again(
+    def is_repeated(
         self, entry: Codec, data: memoryview, size: int | None, limits: Decompression, until_damage: bool
     ) -> bool:
         """Whether another call ends with the same error."""
@@ -121,7 +121,7 @@ def _run(
     entry, view, refused = _find(codec), _view(data), _refused
     output: Output | None = None
     try:
-        if refused is not None and refused.again(entry, view, size, limits, until_damage):
+        if refused is not None and refused.is_repeated(entry, view, size, limits, until_damage):
             raise copy(refused.error)
         # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
         output = Output(len(view), limits, None if codec == "none" else size, until_damage=until_damage)

@@ -138,8 +138,8 @@ class Branches(Choices):
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         self.refuse_wide(node.length, path, node, "length")
         size = self.load(node.length, path).to
-        whole = self.ends_record or not (path or self.maybe)
-        record = whole and self.limit == steps.RANGE and self.around is None
+        at_end = self.ends_record or not (path or self.maybe)
+        record = at_end and self.limit == steps.RANGE and self.around is None
         work = partial(self.within, node, size, path, scope, record=record)
         if node.null is None:
             return work()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirekit.checksums import checksum
-from wirekit.codings import Coding, stands
+from wirekit.codings import Coding, is_valid
 from wirekit.compiler import ir
 
 Function = Callable[[int, int, int, int], int]
@@ -19,13 +19,13 @@ _KIND = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 6)
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
+class IsValid:
     """Whether bytes are valid in a coding."""
 
     coding: Coding
 
     def __call__(self, data: int, start: int, end: int, at: int) -> int:
-        return stands(self.coding, ctypes.string_at(data + start, end - start))
+        return is_valid(self.coding, ctypes.string_at(data + start, end - start))
 
     def __str__(self) -> str:
         return self.coding.name

@@ -26,18 +26,18 @@ def without_needless(body: steps.Body) -> steps.Body:
     """The steps without those whose result is never read."""
     before = None
     while before is not body:
-        needed = {steps.EXTRA, *(register for step in every(body) for register in step.reads())}
+        needed = {steps.EXTRA, *(register for step in all_steps(body) for register in step.reads())}
         before, body = body, _mapped(body, partial(_useful, needed=needed))
     return body
 
 
-def every(body: steps.Body) -> list[steps.Step]:
+def all_steps(body: steps.Body) -> list[steps.Step]:
     """All steps, including those inside others."""
     listed: list[steps.Step] = []
     for step in body:
         listed.append(step)
         for inner in step.bodies():
-            listed += every(inner)
+            listed += all_steps(inner)
     return listed
 
 
@@ -51,7 +51,7 @@ def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -
         return _mapped(inner, work)
 
     worked = [mapped_step for step in body if (mapped_step := work(step.with_bodies(mapped))) is not None]
-    return body if steps.same(worked, body) else worked
+    return body if steps.identical(worked, body) else worked
 
 
 def _selected(body: steps.Body, requested: Callable[[Column], bool]) -> steps.Body:

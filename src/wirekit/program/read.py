@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.branches import Branches
-from wirekit.program.calls import Stands, Summed
+from wirekit.program.calls import IsValid, Summed
 from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Reason, Repeated
 from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
 from wirekit.program.maker import SHORT, TEXT, Program
@@ -46,9 +46,9 @@ class _Reader(Branches):
     closed: bool = False
     stop: bool = False
 
-    def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
+    def record(self, node: ir.Node, with_choices: ir.Node) -> dict[str, Column]:
         """Reads a record; returns the columns of the scan."""
-        self.once = parts(whole)
+        self.once = parts(with_choices)
         self.node(node, "", Scope({}, None))
         self.finish_parts()
         names = ["offset", "length", *["gap"] * self.gaps, *self.content_registers]
@@ -174,7 +174,7 @@ class _Reader(Branches):
             self.text(column, start, length, present, "utf-8" if node.coding is None else node.coding.name)
         elif node.coding is not None:
             good, end = self.fresh(), self.let("+", start, length)
-            self.add_step(steps.Call(good, Stands(node.coding), start, end, start))
+            self.add_step(steps.Call(good, IsValid(node.coding), start, end, start))
             self.emit(self.verdict(column.path), good, present)
         unfit = TEXT if node.is_text else "a byte string"
         presence = () if present is None else (present,)
@@ -486,15 +486,15 @@ class _Reader(Branches):
         """Emits the verdict on a size in a message, for a member that is present and not compressed."""
         if rule.quantity != "size":
             return
-        name, of = state.name(rule.at), state.name(rule.of)
+        name, covered = state.name(rule.at), state.name(rule.of)
         message, length = state.value(rule.at).inside, state.value(rule.of).length
         if message is None or length is None or state.value(rule.at).present:
-            raise unfit(self.key, of, state.node.members[rule.of].node, "a protobuf message holds its size")
+            raise unfit(self.key, covered, state.node.members[rule.of].node, "a protobuf message holds its size")
         field = message[rule.field]
         wrong = self.let("!=", self.operand(field.place), self.operand(length))
         if field.present:
             wrong = self.let("and", wrong, self.all_of(field.present))
-        if self.contents is not None and self.columns[self.contents.column].path == of:
+        if self.contents is not None and self.columns[self.contents.column].path == covered:
             wrong = self.let("and", wrong, self.let("==", self.opaque, self.constant(0)))
         verdict = next(column for column in reversed(self.columns) if column.path == ir.inner_path(name, "ok"))
         zero = self.constant(0)
@@ -509,13 +509,13 @@ class _Reader(Branches):
 
 
 def read(
-    key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False, stop: bool = False
+    key: str, element: ir.Node, with_choices: ir.Node | None = None, *, closed: bool = False, stop: bool = False
 ) -> Program:
     """Generates the program for records of one layout.
 
     Args:
         key: the schema, for errors.
-        whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to read once.
+        with_choices: the layout with all choices, some decided in ``element``; it shows the parts to read once.
         closed: whether compressed records of the same layout also stay as stored bytes.
         stop: whether an incomplete last record is not read, without an error.
 
@@ -529,7 +529,7 @@ def read(
     [('number', 'number', False), ('name', 'bytes', True)]
     """
     reader = _Reader(key=key, closed=closed, stop=stop)
-    reader.hidden = reader.record(element, element if whole is None else whole)
+    reader.hidden = reader.record(element, element if with_choices is None else with_choices)
     reader.steps, reader.may_be_empty = reader.body, ir.minimum(element) == 0
     reader.reasons.append(Reason("", "wrong", EMPTY))
     return Program(**{each.name: getattr(reader, each.name) for each in fields(Program)})

@@ -68,7 +68,7 @@ fields_of = cast("Callable[[type[Any], str], tuple[str, ...]]", cache(_fields_of
 """The names of a step's fields of one use, as their types tell."""
 
 
-def same(one: Sequence[object], other: Sequence[object]) -> bool:
+def identical(one: Sequence[object], other: Sequence[object]) -> bool:
     """Whether two lists have the same elements, not only equal ones."""
     return len(one) == len(other) and all(map(is_, one, other))
 
@@ -112,7 +112,7 @@ class Step:
             return self
         bodies = [getattr(self, name) for name in names]
         worked = [work(body) for body in bodies]
-        return self if same(worked, bodies) else replace(self, **dict(zip(names, worked, strict=True)))
+        return self if identical(worked, bodies) else replace(self, **dict(zip(names, worked, strict=True)))
 
 
 class Need(Step):
@@ -243,7 +243,7 @@ class Switch(Step):
     def with_bodies(self, work: Callable[[Body], Body]) -> Self:
         bodies = [body for _, body in self.cases]
         worked, otherwise = [work(body) for body in bodies], work(self.otherwise)
-        if otherwise is self.otherwise and same(worked, bodies):
+        if otherwise is self.otherwise and identical(worked, bodies):
             return self
         cases = [(rows, each) for (rows, _), each in zip(self.cases, worked, strict=True)]
         return replace(self, cases=cases, otherwise=otherwise)

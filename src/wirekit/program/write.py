@@ -110,7 +110,7 @@ class _Writer(Messages):
 
     def derive(self, state: _Open, derived: Derived) -> None:
         """Computes a field of a message from members after the message."""
-        name, of = state.name(derived.at), state.name(derived.of)
+        name, covered_name = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
             raise unfit(self.key, name, holder, "it holds the size or count of a later field")
@@ -133,12 +133,12 @@ class _Writer(Messages):
         elif derived.quantity == "size" and isinstance(covered, ir.Blob) and covered.part:
             return
         elif derived.quantity == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
-            step = self.bytes(self.column(of))
+            step = self.bytes(self.column(covered_name))
             step.copy, step.verdict = False, None
             self.add_step(step)
             is_given, value = one, step.length
         else:
-            raise unfit(self.key, of, covered, f"a protobuf message holds its {derived.quantity}")
+            raise unfit(self.key, covered_name, covered, f"a protobuf message holds its {derived.quantity}")
         self.compute(message, slot, is_given, always, value)
 
     # Structures.
@@ -349,7 +349,7 @@ def write(
     *,
     gaps: bool,
     within: str = "",
-    whole: ir.Node | None = None,
+    with_choices: ir.Node | None = None,
     some: bool = False,
     until: bytes = b"",
     except_first: bool = False,
@@ -364,7 +364,7 @@ def write(
         some: whether a record must have bytes, because no field counts the records.
         until: bytes that end the list of records, with which no record may begin.
         except_first: whether the first record may begin with them.
-        whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
+        with_choices: the layout with all choices, some decided in ``element``; it shows the parts to write once.
         message_fields: the fields of protobuf messages that the batch has; None for all of them.
 
     Raises:
@@ -385,7 +385,7 @@ def write(
             for column in columns
         ]
     paths = {column.path: column for column in columns}
-    once = parts(element if whole is None else whole)
+    once = parts(element if with_choices is None else with_choices)
     slots = itertools.count(len(columns))
     writer = _Writer(key=key, paths=paths, once=once, slots=slots, message_fields=message_fields)
     if gaps:

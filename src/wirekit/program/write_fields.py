@@ -75,8 +75,8 @@ class Fields(Choices):
 
     def find_column(self, path: str, like: Column | None = None) -> Column | None:
         """The column at a path, as for ``column``, or None; it does not count as read."""
-        several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
-        fitting = [each for each in several if each.within is self.around]
+        candidates = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
+        fitting = [each for each in candidates if each.within is self.around]
         fitting = [each for each in fitting if like is None or _holds(each, like)]
         exact = (each for each in fitting if each.path == path or each.dtype == (like.dtype if like else ""))
         return next(exact, next(iter(fitting), None))

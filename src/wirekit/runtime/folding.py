@@ -53,7 +53,7 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
     """
     run: Run | None = None
     for step in body:
-        longer = None if run is None else _with(run, step, constants)
+        longer = None if run is None else _extended(run, step, constants)
         if longer is not None:
             run = longer
             continue
@@ -64,14 +64,14 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
             case Need():
                 run = Run(step)
             case steps.Load() | steps.Skip():
-                run = _with(Run(None), step, constants)
+                run = _extended(Run(None), step, constants)
             case _:
                 yield step
     if run is not None:
         yield run
 
 
-def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
+def _extended(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
     """A run with one more step; None if the step cannot be part of it."""
     match step:
         case Need():

@@ -20,7 +20,7 @@ from wirekit.program import steps
 from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.maker import Program
-from wirekit.program.passes import every
+from wirekit.program.passes import all_steps
 from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import Field, Run, folded
@@ -105,7 +105,7 @@ class Encoder:
 
     def encoded(self, body: Body, registers: int) -> Words:
         """The words of a whole program with a number of registers."""
-        self.reads.update(register for step in every(body) for register in step.reads())
+        self.reads.update(register for step in all_steps(body) for register in step.reads())
         self.add_words(op.FAILED)
         self.body(body)
         self.add_words(op.END)

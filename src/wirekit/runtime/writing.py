@@ -411,14 +411,14 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc = pc + FOUR if p >= 0 else fail(reg, op.FULL)
         elif step == op.JOIN:
             how, count = np.int64(word(code, pc + ONE)), word(code, pc + TWO)
-            whole = U(0)
+            joined = U(0)
             for index in range(count):
                 part = pc + THREE + TWO * U(index)
-                whole |= U(get(reg, word(code, part))) << word(code, part + ONE)
+                joined |= U(get(reg, word(code, part))) << word(code, part + ONE)
             if how & (op.BIG - 1) > get(t, op.OUT_SIZE) - p:
                 pc = fail(reg, op.FULL)
             else:
-                _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, np.int64(whole))
+                _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, np.int64(joined))
                 p += how & (op.BIG - 1)
                 pc += THREE + TWO * count
         elif step == op.WAS:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from wirekit.codings import Coding, CodingError, CustomCoding, reproduced, stands, text_coding
+from wirekit.codings import Coding, CodingError, CustomCoding, is_valid, reproduced, text_coding
 from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
@@ -364,7 +364,7 @@ def _encoded(coding: Coding, obj: Any, stream: Writer, null: int | None) -> byte
         raise stream.wrong("bytes in hex in $raw", raw)
     try:
         if isinstance(raw, bytes):
-            decoded = coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)
+            decoded = coding.decode(raw) if is_valid(coding, raw) else coding.damaged(raw)
             if obj == decoded or to_json(obj) == to_json(decoded):
                 return raw
         return coding.encode(obj)

@@ -31,12 +31,12 @@ class Entry(Protocol):
         """Memory of a value in bytes, without parts that depend on its bytes."""
 
 
-def _nobody(query: object) -> Any:
+def _no_registry(query: object) -> Any:
     raise Misuse(f"{query}: no registry was imported; import wirekit first")
 
 
-_entry: Callable[[str], Entry] = _nobody
-_lowered: Callable[[Node], ir.Node] = _nobody
+_entry: Callable[[str], Entry] = _no_registry
+_lowered: Callable[[Node], ir.Node] = _no_registry
 
 
 def answer_by(entry: Callable[[str], Entry], lowered: Callable[[Node], ir.Node]) -> None:

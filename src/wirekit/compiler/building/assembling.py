@@ -203,7 +203,7 @@ def _writer(
         plan.element,
         read.columns,
         gaps=read.gaps,
-        whole=columnar.whole,
+        with_choices=columnar.with_choices,
         some=some,
         until=b"" if apart else plan.until,
         except_first=plan.except_first,

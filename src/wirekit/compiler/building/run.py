@@ -93,7 +93,7 @@ def run(
             break
         output.grow()
     if fault:
-        text = _why(program, fault, unfolded, int(state[1]), registers)
+        text = _fault_text(program, fault, unfolded, int(state[1]), registers)
     if text:
         raise Misuse(f"{key}: {text}")
     return output, int(state[0])
@@ -112,7 +112,7 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
     return memory
 
 
-def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
+def _fault_text(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
     """The place at which a program ended, and the reason."""
     why = program.reasons[fault - 1]
     if why.within is None:

@@ -163,10 +163,10 @@ def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
             around.add(record_of(around.level, parent), details, error["at_depth"])
     for around, inside in pairwise(errors):
         level = inside.level
-        gone = np.isin(around.level.state[level.parents], (ROW, REFUSED))  # ROW: no record came before the damage
-        if gone.any():
-            level.state[gone[level.ranges_of_rows()]] = REFUSED
-            inside.forget(gone)
+        refused = np.isin(around.level.state[level.parents], (ROW, REFUSED))  # ROW: no record came before the damage
+        if refused.any():
+            level.state[refused[level.ranges_of_rows()]] = REFUSED
+            inside.forget(refused)
 
 
 def _limits(columnar: Columnar, errors: LevelErrors) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -174,7 +174,7 @@ def _limits(columnar: Columnar, errors: LevelErrors) -> Iterator[tuple[int, str,
     assert columnar.inner is not None
     assert columnar.program.packing is not None
     content = f"{columnar.program.columns[columnar.program.packing.column].path}.content"
-    for which, error in errors.front.items():
+    for which, error in errors.lead_errors.items():
         if error["kind"] == "limit":
             yield which, f"{content}.{error['path']}", error
     if columnar.inner.path:

@@ -207,11 +207,11 @@ class _Scan:
         for each in levels:
             rows, which = each.table()
             pairs = [*zip(rows.to_pylist(), which.tolist(), strict=True)] if rows.num_rows else []
-            for row, number in [*((row, number) for number, row in each.front.items()), *pairs]:
+            for row, number in [*((row, number) for number, row in each.lead_errors.items()), *pairs]:
                 value, path = number, row["path"]
                 if row["wrapper"] is not None:
                     value = int(np.searchsorted(begins, row["wrapper"], side="right")) - 1
-                elif are_records and number not in each.front:
+                elif are_records and number not in each.lead_errors:
                     path = f"{self._element(each.level, number, row['offset'])}{'.' if path else ''}{path}"
                 where = f"{self.key}: {path}" if path else self.key
                 inside = " of decompressed data" if row["at_depth"] else ""
@@ -235,8 +235,8 @@ class _Scan:
         stopped = level.ranges.ends if self.columnar.plan.is_bounded else level.arrays["stopped"]
         for number in np.flatnonzero(valid & (stopped < ends)).tolist():
             if number not in texts:
-                at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
-                texts[number] = [left_over(self.key, left, at)]
+                at, size = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
+                texts[number] = [left_over(self.key, size, at)]
 
 
 def left_over(key: str, count: int, at: int) -> str:

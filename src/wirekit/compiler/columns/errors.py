@@ -54,7 +54,7 @@ class LevelErrors:
         depth: how many times the data of the level was decompressed.
         parts: errors of records, with the number of the range of each.
         more: the same, one by one.
-        front: errors in the fields before the records, by the number of the range.
+        lead_errors: errors in the fields before the records, by the number of the range.
     """
 
     program: Program
@@ -63,7 +63,7 @@ class LevelErrors:
     depth: int = 0
     parts: list[tuple[pa.RecordBatch, NDArray[Any]]] = field(default_factory=list)
     more: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    front: dict[int, dict[str, Any]] = field(default_factory=dict)
+    lead_errors: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def holder(self) -> str:
@@ -75,7 +75,7 @@ class LevelErrors:
     def refused(self) -> Self:
         """Adds the errors of the refused records, which can be all of them, and those of the fields before them."""
         level = self.level
-        self.front = dict(self._in_front())
+        self.lead_errors = dict(self._in_front())
         which = (np.searchsorted(level.arrays["failed"], np.arange(level.errors), side="right") - 1).tolist()
         for start in range(0, level.errors, CHUNK):
             numbers = range(start, min(start + CHUNK, level.errors))
@@ -168,18 +168,18 @@ class LevelErrors:
         self.parts, self.more = parts, []
         return parts[0]
 
-    def forget(self, gone: NDArray[Any]) -> None:
+    def forget(self, refused: NDArray[Any]) -> None:
         """Drops the errors of some ranges."""
         rows, which = self.table()
-        self.parts = [(rows.filter(pa.array(~gone[which])), which[~gone[which]])]
-        self.front = {which: row for which, row in self.front.items() if not gone[which]}
+        self.parts = [(rows.filter(pa.array(~refused[which])), which[~refused[which]])]
+        self.lead_errors = {which: row for which, row in self.lead_errors.items() if not refused[which]}
 
     def batches(self) -> list[pa.RecordBatch]:
         """All rows, in batches."""
-        if not (self.parts or self.more or self.front):
+        if not (self.parts or self.more or self.lead_errors):
             return []
-        front = pa.RecordBatch.from_pylist(list(self.front.values()), schema=ERRORS)
-        return [self.table()[0], front]
+        of_lead = pa.RecordBatch.from_pylist(list(self.lead_errors.values()), schema=ERRORS)
+        return [self.table()[0], of_lead]
 
 
 def error_batch(offset: int, length: int, details: Details) -> pa.RecordBatch:

@@ -65,7 +65,7 @@ class Place:
         self.direct, self.eager = is_direct(entry), not (many and entry.sparse)
 
 
-class Ready:
+class ScanProgram:
     """An encoded program with the data for a scan that do not depend on the buffer.
 
     Args:

@@ -30,7 +30,7 @@ class Header:
         begin: the offset of the first record.
         node: the layout of one record, as the reference engine reads it.
         scope: the header, for the expressions of a record.
-        whole: the layout of a record with all choices.
+        with_choices: the layout of a record with all choices.
     """
 
     fields: str
@@ -40,7 +40,7 @@ class Header:
     begin: int
     node: Any
     scope: Scope
-    whole: ir.Node
+    with_choices: ir.Node
 
 
 def selected_by_header(layout: ir.Node) -> bool:
@@ -93,9 +93,9 @@ def read_header(
     assert isinstance(several, ir.Several)
     assert isinstance(records, RecordsToEnd)
     fields = json.dumps({name: to_json(value) for name, value in values.items()})
-    whole = last.case(tuple(_value(tree, values) for tree in last.on))
-    assert isinstance(whole, ir.Several)
-    return Header(fields, several, path, ",".join(cases), reader.position, records.element, scope, whole.element)
+    with_choices = last.case(tuple(_value(tree, values) for tree in last.on))
+    assert isinstance(with_choices, ir.Several)
+    return Header(fields, several, path, ",".join(cases), reader.position, records.element, scope, with_choices.element)
 
 
 def _chosen(

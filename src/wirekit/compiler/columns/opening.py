@@ -57,7 +57,7 @@ class Opening:
         self.errors = LevelErrors(columnar.program, reference, level)
         rows = level.rows
         self.verdict = np.full(rows, -1, np.int8)
-        self.gone = np.zeros(rows, bool)
+        self.refused = np.zeros(rows, bool)
         self.gaps = np.zeros(rows, np.int64)
         self.plain: dict[int, bytes] = {}
         self.lists: dict[int, Any] = {}
@@ -78,8 +78,8 @@ class Opening:
         batch = batch.set_column(at, batch.schema.field(at).with_type(content.type), content)
         batch = batch.add_column(at + 1, f"{self.path}.ok", verdicts)
         mask = None
-        if self.gone.any():
-            mask = ~self.gone[outer]
+        if self.refused.any():
+            mask = ~self.refused[outer]
             outer = outer[mask]
         if (self.lists or mask is not None) and not np.array_equal(outer, np.arange(self.level.rows)):
             batch = batch.take(pa.array(outer))
@@ -139,7 +139,7 @@ class Opening:
 
     def _failed(self, row: int, error: WireError) -> None:
         """Adds the error of a row that cannot be unpacked; a limit refuses the whole record."""
-        self.gone[row] = isinstance(error, Limit)
+        self.refused[row] = isinstance(error, Limit)
         self.verdict[row] = 0
         self.errors.unopened(row, error)
 
@@ -205,7 +205,7 @@ class Opening:
 
     def _too_much(self, row: int) -> None:
         """Refuses a row whose content exceeds the memory limit."""
-        self.gone[row], self.verdict[row] = True, 0
+        self.refused[row], self.verdict[row] = True, 0
         self.errors.too_much(row)
 
     def _below(self, inner: Columnar) -> tuple[Level, NDArray[Any]]:
@@ -243,8 +243,8 @@ class Opening:
                 self.errors.add(record_of(self.level, parent), details, 1)
             else:
                 self.errors.unopened(parent, Details(error["kind"], "", 0, error["reason"], error["limit"]))
-            self.gone[parent] = True
-        inner_errors.forget(self.gone[parents])
+            self.refused[parent] = True
+        inner_errors.forget(self.refused[parents])
         rows, which = inner_errors.table()
         paths = pc.binary_join_element_wise(self.path, rows["path"], ".")
         self.errors.parts.append(

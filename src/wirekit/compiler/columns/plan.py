@@ -209,11 +209,11 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             measure = lead.measure
             if value < measure.least or (measure.frame and value > frame):
                 return refused
-            size, left = value - measure.add, limit - position
-            if size > left:
-                cut = cut or (lead.path, "short", position, left, Short(size, left).reason)
+            size, remaining = value - measure.add, limit - position
+            if size > remaining:
+                cut = cut or (lead.path, "short", position, remaining, Short(size, remaining).reason)
             limit = min(position + size, limit)
-    needed, left = count * max(plan.least or 0, 1), limit - position
-    if needed <= left:
+    needed, remaining = count * max(plan.least or 0, 1), limit - position
+    if needed <= remaining:
         return Start(position, limit, count, cut)
-    return Start(position, limit, -1, (plan.path, "short", position, left, Short(needed, left).reason))
+    return Start(position, limit, -1, (plan.path, "short", position, remaining, Short(needed, remaining).reason))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns.filled import Ready
+from wirekit.compiler.columns.filled import ScanProgram
 from wirekit.compiler.columns.header_variants import Header, read_header, selected_by_header
 from wirekit.compiler.columns.meanings import dated_schema
 from wirekit.compiler.columns.plan import Records, Start, of_list, records
@@ -49,7 +49,7 @@ class Columnar:
         least: the smallest number of bytes of a record.
         schema: the schema of a batch in which no column has 2 GiB.
         dated: the same schema with times.
-        whole: the layout of a record with all alternatives, if the context selected some; None otherwise.
+        with_choices: the layout of a record with all alternatives, if the context selected some; None otherwise.
         choices: the encoded program by choice of columns.
         fields: the fields of the schema by name.
         times: the places of the columns of the schema that are times.
@@ -61,8 +61,8 @@ class Columnar:
     inner: Records | None
     program: Program
     contents: Columnar | None = None
-    whole: ir.Node | None = None
-    choices: dict[tuple[tuple[str, ...] | None, bool, bool], Ready] = field(default_factory=dict)
+    with_choices: ir.Node | None = None
+    choices: dict[tuple[tuple[str, ...] | None, bool, bool], ScanProgram] = field(default_factory=dict)
     least: int = field(init=False)
     schema: pa.Schema = field(init=False)
     dated: pa.Schema = field(init=False)
@@ -81,7 +81,7 @@ class Columnar:
         pairs = zip(self.schema, self.dated, strict=True)
         self.times = [at for at, (plain, dated) in enumerate(pairs) if plain.type != dated.type]
 
-    def ready(self, fields: tuple[str, ...] | None, verdicts: bool, wide: bool) -> Ready:
+    def scan_program(self, fields: tuple[str, ...] | None, verdicts: bool, wide: bool) -> ScanProgram:
         """The encoded program that fills some columns, with the other data for a scan.
 
         Args:
@@ -90,12 +90,12 @@ class Columnar:
             wide: whether offsets have 64 bits.
         """
         choice = fields, verdicts, wide
-        ready = self.choices.get(choice)
-        if ready is None:
+        scan_program = self.choices.get(choice)
+        if scan_program is None:
             if len(self.choices) >= CHOICES:
                 self.choices.clear()
-            ready = self.choices[choice] = Ready(self.program, *self._chosen(fields, verdicts), wide)
-        return ready
+            scan_program = self.choices[choice] = ScanProgram(self.program, *self._chosen(fields, verdicts), wide)
+        return scan_program
 
     def _chosen(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Body, list[Column | Repeated]]:
         """The steps that fill some columns; these columns, and the lists of the program."""
@@ -143,23 +143,23 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
         why = "the fields before its records select their layout"
         raise Misuse(f"{key} has several programs, because {why}; pass the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
-    whole = None if layout is schema.layout else records(key, schema.layout).element
+    with_choices = None if layout is schema.layout else records(key, schema.layout).element
     may_be_list = isinstance(schema.layout, (ir.Structure, ir.Several))
-    return _program(key, name, records(key, layout) if may_be_list else Records(key, layout), whole)
+    return _program(key, name, records(key, layout) if may_be_list else Records(key, layout), with_choices)
 
 
-def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Columnar:
+def _program(key: str, name: str, plan: Records, with_choices: ir.Node | None) -> Columnar:
     with _lock:
         program_by_name = _programs(key)
         columnar = program_by_name.get(name)
         if columnar is None:
-            program = read(key, plan.element, whole, stop=plan.stop)
+            program = read(key, plan.element, with_choices, stop=plan.stop)
             inner = None
             if program.packing is not None:
                 inner = records(program.packing.key, registry[program.packing.key].layout)
                 if inner.element != plan.element:  # records of another layout remain bytes
-                    program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
-            columnar = program_by_name[name] = Columnar(plan, inner, program, _contents(key, program), whole)
+                    program, inner = read(key, plan.element, with_choices, closed=True, stop=plan.stop), None
+            columnar = program_by_name[name] = Columnar(plan, inner, program, _contents(key, program), with_choices)
     return columnar
 
 
@@ -172,7 +172,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     schema = registry[key]
     header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
     plan = of_list(key, header.several, header.path, [])
-    columnar = _program(key, f"front {header.case}", plan, header.whole)
+    columnar = _program(key, f"front {header.case}", plan, header.with_choices)
     return columnar, Start(header.begin, data.size, -1), header
 
 

@@ -88,12 +88,12 @@ def scan_ranges(
     run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=verdicts, measured=measured)
     first = level.arrays["first"]
     decoded = np.append(first[1:], level.rows) - first == 1
-    whole = decoded if prefix else decoded & (level.arrays["stopped"] == level.ranges.ends)
-    states = np.where(whole, np.int8(CLEAN), np.int8(REFUSED))
-    rows = first[whole]
+    clean = decoded if prefix else decoded & (level.arrays["stopped"] == level.ranges.ends)
+    states = np.where(clean, np.int8(CLEAN), np.int8(REFUSED))
+    rows = first[clean]
     doubtful = _doubtful(columnar, level)
     if doubtful is not None:
-        states[np.flatnonzero(whole)[doubtful[rows]]] = DOUBTFUL
+        states[np.flatnonzero(clean)[doubtful[rows]]] = DOUBTFUL
     batch = batch_of(columnar, level, 0, paths, metadata=True)
     return batch if rows.size == level.rows else batch.take(pa.array(rows)), states
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.filled import EAGER, Filled, Place, Ready
+from wirekit.compiler.columns.filled import EAGER, Filled, Place, ScanProgram
 from wirekit.compiler.columns.memory import Pool, address
 from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Columnar
@@ -177,23 +177,23 @@ def run(
     ranges, program = level.ranges, columnar.program
     total = int((ranges.ends - ranges.starts).sum())
     wide = total > LARGE
-    ready = columnar.ready(fields, verdicts, wide)
+    scan_program = columnar.scan_program(fields, verdicts, wide)
     rows = min(total // columnar.least + 1, total // ROW_GUESS + 1024)
     if counted is not None:
         rows = counted
     elif ranges.counts.size and ranges.counts.min() >= 0:
         rows = min(rows, int(ranges.counts.sum()))
-    many = len(ready.places) > EAGER
-    room = 0 if many else total if total <= WHOLE else total // max(ready.byte_columns, 1)
+    many = len(scan_program.places) > EAGER
+    room = 0 if many else total if total <= WHOLE else total // max(scan_program.byte_columns, 1)
     elements = min(total // ELEMENT_GUESS + 64, total)
     pool = Pool()
     filled: dict[int, Filled] = {}
-    for place in ready.places:
+    for place in scan_program.places:
         if place.eager:
             filled[place.at] = entry = Filled(place, pool, place.slot in measured)
             entry.grow(rows if place.outer is None else elements, room)
     level.trays = [Tray(tables, rows, fields) for tables in program.messages]
-    table = ready.table.copy()
+    table = scan_program.table.copy()
     size = level.buffer.size
     last, tail = level.buffer[-op.LONGEST_RUN - 8 :], np.zeros(op.LONGEST_RUN + 16, np.uint8)
     tail[: last.size] = last
@@ -201,16 +201,16 @@ def run(
     until = np.frombuffer(plan.until, np.uint8) if plan.until else _NONE
     places = np.zeros((len(_RANGE_ARRAYS), ranges.starts.size), np.int64)
     errors = np.empty((len(_ERROR_ARRAYS), 16), np.int64)
-    calls = Calls(ready.words.functions)
+    calls = Calls(scan_program.words.functions)
     table[op.DATA : op.ERROR_AT] = [
         *(address(level.buffer), size, calls.address, address(until), until.size),
         *(address(ranges.starts), address(ranges.ends), address(ranges.counts), ranges.starts.size),
         *_addresses(places),
     ]
     state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), plan.stop, plan.except_first], np.int64)
-    scan, registers, code = ready.scan(), ready.words.registers.copy(), ready.words.code.copy()
-    where, which = ready.addresses
-    left = HIGHEST if allowance is None else allowance.room
+    scan, registers, code = scan_program.scan(), scan_program.words.registers.copy(), scan_program.words.code.copy()
+    where, which = scan_program.addresses
+    remaining = HIGHEST if allowance is None else allowance.room
     while True:
         table[op.ERROR_AT : op.ERROR_ROOM] = _addresses(errors)
         table[op.ERROR_ROOM] = errors.shape[1]
@@ -220,18 +220,18 @@ def run(
         affordable = HIGHEST
         if allowance is not None:
             width = sum(entry.place.width for entry in filled.values()) + sum(tray.room for tray in level.trays)
-            affordable = level.rows + max(left, 0) // (COPIES * max(width, 1)) + STEP
+            affordable = level.rows + max(remaining, 0) // (COPIES * max(width, 1)) + STEP
         for number, tray in enumerate(level.trays):
             tray.grow(min(rows, affordable), level.rows)
-            at = ready.messages + op.WIDTH_OF_MESSAGE * number
+            at = scan_program.messages + op.WIDTH_OF_MESSAGE * number
             table[at : at + op.WIDTH_OF_MESSAGE] = tray.described()
-        table[op.ROW_ROOM] = min(int(table[ready.rooms].min()), affordable)
+        table[op.ROW_ROOM] = min(int(table[scan_program.rooms].min()), affordable)
         full = scan(code, registers, table, state)
         calls.raise_error()
         level.rows, level.errors = int(state[3]), int(state[4])
         used = 0 if allowance is None else COPIES * _bytes_used(filled, level, registers, table)
-        left = HIGHEST if allowance is None else allowance.room - used
-        if left < 0 and (full or level.roots.size):  # the arrays of a complete scan of the buffer itself may stay
+        remaining = HIGHEST if allowance is None else allowance.room - used
+        if remaining < 0 and (full or level.roots.size):  # the arrays of a complete scan of the buffer itself may stay
             raise NoRoom(state, level)
         if not full:
             break
@@ -239,17 +239,17 @@ def run(
             smaller, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
             errors[:, : level.errors] = smaller[:, : level.errors]
         width = sum(entry.place.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
-        more = left // (COPIES * max(width, 1)) + STEP
+        more = remaining // (COPIES * max(width, 1)) + STEP
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
-        for place in ready.places:
+        for place in scan_program.places:
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:
                 filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
             guess = min(rows, level.rows + more) if entry.place.outer is None else min(elements, more)
             entry.enlarge(table, guess, more)
-    level.places, level.measured = ready.columns, measured
+    level.places, level.measured = scan_program.columns, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
-    _finish(ready, filled, level, table, pool)
+    _finish(scan_program, filled, level, table, pool)
     level.state = np.zeros(level.rows, np.uint8)
     if allowance is not None:
         allowance.room -= used
@@ -264,9 +264,9 @@ def _bytes_used(filled: dict[int, Filled], level: Level, registers: NDArray[Any]
     return used
 
 
-def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:
+def _finish(program: ScanProgram, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:
     """The arrays of a level, lists first. A list without elements has no array, nor do the columns in it."""
-    for place in ready.lists_first:
+    for place in program.lists_first:
         entry = filled.get(place.at)
         if entry is None:
             if not place.is_list or place.outer is None or f"lo{place.outer.number}" not in level.arrays:

@@ -280,11 +280,11 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     """
     columnar = program(key, context)
     paths = checked(key, columnar, fields)
-    ready = columnar.ready(paths, verdicts=False, wide=False)
-    kernel = ready.kernel
+    scan_program = columnar.scan_program(paths, verdicts=False, wide=False)
+    kernel = scan_program.kernel
     if kernel is None:
         return False
-    ready.choose(cache.function(kernel, kind=cache.KERNEL))
+    scan_program.choose(cache.function(kernel, kind=cache.KERNEL))
     run(columnar, columnar.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, paths)
     for each in columnar.choices.values():
         each.choose(None)

@@ -477,13 +477,13 @@ def _available(features: str) -> list[str]:
     return [name for name, variant in VARIANTS.items() if variant.features <= present]
 
 
-def _chosen(wish: str, available: list[str]) -> str:
+def _chosen(requested: str, available: list[str]) -> str:
     choices = {"auto": available[0], "hardware": available[0], "table": "table"}
-    if wish not in choices:
-        raise Misuse(f"{VARIABLE} is {wish!r}; set it to auto, hardware or table")
-    if wish == "hardware" and choices[wish] == "table":
+    if requested not in choices:
+        raise Misuse(f"{VARIABLE} is {requested!r}; set it to auto, hardware or table")
+    if requested == "hardware" and choices[requested] == "table":
         raise Misuse(f"{VARIABLE} is 'hardware', but this processor has no instructions for checksums; use auto")
-    return choices[wish]
+    return choices[requested]
 
 
 VARIANTS: Final = _variants()

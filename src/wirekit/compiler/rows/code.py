@@ -63,7 +63,7 @@ class Decoding(Code):
         verdicts: whether the function records verdicts.
         tracing: whether the function records the spans of fields.
         spans: the spans that are not yet recorded, as text.
-        spot: the variable with the absolute position, "" if there is none.
+        offset: the variable with the absolute position, "" if there is none.
         extent: start, end and kind of the last byte string.
         inner: whether ``r`` has the common prefix of the members' paths.
     """
@@ -74,14 +74,14 @@ class Decoding(Code):
     verdicts: bool = False
     tracing: bool = False
     spans: list[str] = field(default_factory=list)
-    spot: str = ""
+    offset: str = ""
     extent: tuple[str, str, str] = ("", "", "")
     inner: bool = False
 
     def move(self, line: str) -> None:
         """Adds a line that changes the position."""
         self.add_line(line)
-        self.spot = ""
+        self.offset = ""
 
     @contextmanager
     def branch(self, header: str) -> Iterator[None]:
@@ -90,7 +90,7 @@ class Decoding(Code):
         with self.block(header):
             yield
             self.flush()
-        self.spot = ""
+        self.offset = ""
 
     def path(self, place: Place) -> str:
         """The path of a place, as an expression."""
@@ -106,9 +106,9 @@ class Decoding(Code):
         """The absolute position, or a position a number of bytes before it; "" unless spans are recorded."""
         if not self.tracing:
             return ""
-        if not self.spot:
-            self.spot = self.let("s", "p + o")
-        return f"{self.spot} - {back}" if back else self.spot
+        if not self.offset:
+            self.offset = self.let("s", "p + o")
+        return f"{self.offset} - {back}" if back else self.offset
 
     def add_span(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
         """Adds the span of a field, to be recorded before the next branch or call; ``kind`` is an expression."""

@@ -56,11 +56,11 @@ class Lists(Numbers):
 
     def _element(self, code: Decoding, node: ir.Several, items: str, index: str, path: Place) -> None:
         code.loops += 1
-        code.spot = ""
+        code.offset = ""
         element = path.to(f"{{{index}}}")
         if code.tracing:
-            whole, element = code.path(element), replace(element, base=code.fresh("q"), parts=())
-            code.add_line(f"{element.base} = {whole}")
+            joined_path, element = code.path(element), replace(element, base=code.fresh("q"), parts=())
+            code.add_line(f"{element.base} = {joined_path}")
         value = self._node(code, node.element, element)
         code.loops -= 1
         code.add_line(f"{items}.append({value})")

@@ -116,7 +116,7 @@ class Loader(Generator):
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
         inner, used = Scope({}, scope), self._members_read(node, self.evaluated)
         with code.block(f"if {x}.__class__ is dict:"):
-            left = code.let("c", f"len({x})")
+            remaining = code.let("c", f"len({x})")
             record = self._blank(code, node.record)
             for index, member in enumerate(node.members):
                 with code.block(f"if {member.name!r} in {x}:"):
@@ -127,14 +127,14 @@ class Loader(Generator):
                             name = node.members[derived.of].name
                             code.add_line(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
                     code.add_line(f"{field_of(record, member.name)} = {loaded}")
-                    code.add_line(f"{left} -= 1")
+                    code.add_line(f"{remaining} -= 1")
                     if member.name in used and loaded != value:
                         code.add_line(f"{value} = {loaded}")
                 if member.name in used:
                     inner.variables[member.name] = value
                     with code.block("else:"):
                         code.add_line(self._absent(node, index, value))
-            code.add_line(f"if {left}: extras({record}, {x})")
+            code.add_line(f"if {remaining}: extras({record}, {x})")
         code.add_line(f"else: {record} = other({x})")
         return record
 

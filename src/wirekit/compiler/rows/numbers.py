@@ -33,12 +33,12 @@ class Numbers(DecodingGenerator):
         numbers = [number for _, node in fields if (number := fixed(node)) is not None]
         variables = [code.fresh("n") for _ in numbers]
         self._unpacked(code, numbers, variables, fields[0][0].limit)
-        left = sum(number.size for number in numbers)
+        back = sum(number.size for number in numbers)
         for (path, node), number, variable in zip(fields, numbers, variables, strict=True):
             if path.written:
-                self._add_spans(code, node, path, left, left - number.size, kind)
-            yield self._meaning(code, node, variable, path, f"p - {left}")
-            left -= number.size
+                self._add_spans(code, node, path, back, back - number.size, kind)
+            yield self._meaning(code, node, variable, path, f"p - {back}")
+            back -= number.size
 
     @staticmethod
     def _add_spans(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:

@@ -41,7 +41,7 @@ class Open:
     ends: dict[int, str] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
     kept_names: str = ""
-    left: str = ""
+    trailing: str = ""
     begin: str = ""
 
     def number(self, rule: ir.Measure | ir.Sum) -> tuple[str, Place]:
@@ -70,7 +70,7 @@ class Structures(Numbers):
         if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
             at.kept_names = code.let("k", "None")
         if not path.parts and any(measure.bounds for measure in node.measures):
-            at.left = code.let("l", "None")
+            at.trailing = code.let("l", "None")
         if any(is_padded(member.node) for member in node.members):
             at.begin = code.let("s", "p")
         self._members(code, at, 0, len(node.members) - 1)
@@ -88,7 +88,7 @@ class Structures(Numbers):
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.add_line(f"if {self._expression(refusal, scope)}: raise Unusual")
-        record = self._blank(code, node.record, _extra(at.kept_names, at.left))
+        record = self._blank(code, node.record, _extras(at.kept_names, at.trailing))
         for member, value in zip(node.members, at.values, strict=True):
             code.add_line(f"{field_of(record, member.name)} = {value}")
         return record
@@ -147,11 +147,11 @@ class Structures(Numbers):
         yield
         at.path = outside
         more = f"if p != {limit}{f' and {bounds}' if bounds else ''}:"
-        if at.left:
+        if at.trailing:
             with code.branch(more):
                 name, start = where.parts[-1], code.here()
-                code.add_line(f"{at.left} = {at.left} or {{}}")
-                code.add_line(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
+                code.add_line(f"{at.trailing} = {at.trailing} or {{}}")
+                code.add_line(f"{at.trailing}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
                 code.move(f"p = {limit}")
                 code.add_span(where.to("$trailing"), start, code.here(), '"gap"')
         else:
@@ -257,10 +257,10 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
     return f"b[{start} + {ir.length_in_front(core)}:{end}]"
 
 
-def _extra(kept_names: str, left: str) -> str:
+def _extras(kept_names: str, trailing: str) -> str:
     """The entries of a record besides its fields, as an expression of variables that may be None."""
     keep = f"{kept_names} and {{'keep': {kept_names}}}"
-    if not left:
+    if not trailing:
         return keep if kept_names else "None"
-    trailing = f"{left} and {{'trailing': {left}}}"
-    return f"{{**({keep} or {{}}), **({trailing} or {{}})}} if {left} else {keep}" if kept_names else trailing
+    entry = f"{trailing} and {{'trailing': {trailing}}}"
+    return f"{{**({keep} or {{}}), **({entry} or {{}})}} if {trailing} else {keep}" if kept_names else entry

@@ -438,7 +438,7 @@ class Conversation:
     ) -> Decoded:
         limits = limits or self._agreed()
         decoded_frame, self.dialogue.whole = self.dialogue.whole, None
-        if decoded_frame is not None and self._is(decoded_frame, data, key, context, limits):
+        if decoded_frame is not None and self._equal(decoded_frame, data, key, context, limits):
             decoded_frame.offset, decoded_frame.limits = offset, limits
             return decoded_frame
         decoded = decode_bytes(registry[key], data, dict(context), limits, offset, engine, self.decrypt)
@@ -446,7 +446,7 @@ class Conversation:
             decoded.consumed = len(data)
         return decoded
 
-    def _is(self, decoded_frame: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
+    def _equal(self, decoded_frame: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
         """Whether a frame that the search decoded equals the result of decoding these bytes."""
         if (
             self.decrypt is not None

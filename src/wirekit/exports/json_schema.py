@@ -94,11 +94,11 @@ class _Writer:
             case ir.Conditional(node=inner):
                 return _or_null(self._of(inner), True)
             case ir.Alternatives(nodes=nodes):
-                return _any([self._of(inner) for inner in nodes])
+                return _union([self._of(inner) for inner in nodes])
             case ir.Bounded(node=inner, null=null):
                 return _or_null(self._of(inner), null is not None)
             case ir.Fallback(node=inner):
-                return _any([self._of(inner), HEX])
+                return _union([self._of(inner), HEX])
             case ir.Reference(key=key):
                 return self.layout(key)
             case ir.Ahead(node=inner) | ir.Qualified(node=inner):
@@ -107,7 +107,7 @@ class _Writer:
                 unpacked = self._object({"compressed": self._of(blob), "content": self._of(inner)})
                 keep = {"type": "array", "contains": {"const": "compressed"}}
                 damaged = self._object({"compressed": self._of(blob), "content": {}, "$keep": keep})
-                return _any([self._of(blob), unpacked, damaged])
+                return _union([self._of(blob), unpacked, damaged])
             case ir.Protobuf(message=message):
                 return self._message(Message.by_full_name[message])
         raise NotImplementedError(node)
@@ -172,10 +172,10 @@ class _Writer:
 
 
 def _or_null(schema: Schema, null: bool) -> Schema:
-    return _any([schema, NULL]) if null else schema
+    return _union([schema, NULL]) if null else schema
 
 
-def _any(schemas: list[Schema]) -> Schema:
+def _union(schemas: list[Schema]) -> Schema:
     flat: list[Schema] = []
     for each in schemas:
         for one in each["anyOf"] if list(each) == ["anyOf"] else [each]:

@@ -296,7 +296,7 @@ class _Writer:
             case ir.Several():
                 return self._several(name, node, kind)
             case ir.When(condition=condition, node=inner):
-                return _if(self._truth(condition, kind.chain), self._attributes(name, inner, kind))
+                return _with_condition(self._truth(condition, kind.chain), self._attributes(name, inner, kind))
             case ir.WhenNext(magic=b"", node=inner):
                 return self._optional("not _io.eof", name, inner, kind)
             case ir.WhenNext(magic=magic, node=inner):
@@ -345,7 +345,7 @@ class _Writer:
         if len(entries) > 1:
             kind.instances = before
             entries = [{"id": name, "type": self._type(node, name, kind)}]
-        return _if(present, entries)
+        return _with_condition(present, entries)
 
     def _type(self, node: ir.Node, name: str, kind: _Type, *, own: bool = False) -> str:
         if isinstance(node, ir.Reference):
@@ -546,12 +546,12 @@ def _inside(node: ir.Node, names: tuple[str, ...]) -> None:
     raise NotExpressed(f"{'.'.join(names)} inside a {type(node).__name__.lower()}")
 
 
-def _if(condition: str, entries: list[Entry]) -> list[Entry]:
+def _with_condition(condition: str, entries: list[Entry]) -> list[Entry]:
     return [{**each, "if": f"({condition}) and ({each['if']})" if "if" in each else condition} for each in entries]
 
 
 def _unless(name: str, null: int | None, entries: list[Entry]) -> list[Entry]:
-    return entries if null is None else _if(f"{name} != {null}", entries)
+    return entries if null is None else _with_condition(f"{name} != {null}", entries)
 
 
 def _logical(tree: Expression) -> bool:

@@ -420,13 +420,13 @@ class _Writer:
         """(the length, its place, the number to add for the size of the frame, the minimal size)."""
         layout, sized_by = schema.layout, schema.node.sized_by if isinstance(schema.node, Struct) else {}
         if isinstance(layout, ir.Structure) and sized_by:
-            at, others = next(iter(sized_by.items()))
+            at, other_size = next(iter(sized_by.items()))
             each = next(each for each in layout.measures if each.at == at)
             length, sizes = layout.members[at].node, [ir.fixed_size(member.node) for member in layout.members[:at]]
             fixed = None not in sizes and not (each.zero_is_rest or each.exceeds)
             if fixed and isinstance(length, ir.Number) and (length.is_packed or length.size == 3):
                 place = sum(filter(None, sizes))
-                return length, place, place + length.size + others - each.add, ir.minimum(layout)
+                return length, place, place + length.size + other_size - each.add, ir.minimum(layout)
         self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")
         return None
 

@@ -190,17 +190,17 @@ class _Writer:
             case ir.Conditional(node=inner):
                 return _or_none(self._of(inner), True)
             case ir.Alternatives(nodes=nodes):
-                return _any([self._of(inner) for inner in nodes])
+                return _union([self._of(inner) for inner in nodes])
             case ir.Bounded(node=inner, null=null):
                 return _or_none(self._of(inner), null is not None)
             case ir.Fallback(node=inner):
-                return _any([self._of(inner), "bytes"])
+                return _union([self._of(inner), "bytes"])
             case ir.Reference(key=key):
                 return self.layout(key)
             case ir.Ahead(node=inner) | ir.Qualified(node=inner):
                 return self._of(inner)
             case ir.Packed(blob=blob, node=inner):
-                return _any([self._of(blob), f"_Opened[{self._of(inner)}]"])
+                return _union([self._of(blob), f"_Opened[{self._of(inner)}]"])
             case ir.Protobuf(message=message):
                 return self._message(Message.by_full_name[message])
         raise NotImplementedError(node)
@@ -240,10 +240,10 @@ def _body(fields: dict[str, str]) -> str:
 
 
 def _or_none(kind: str, null: bool) -> str:
-    return _any([kind, "None"]) if null else kind
+    return _union([kind, "None"]) if null else kind
 
 
-def _any(kinds: list[str]) -> str:
+def _union(kinds: list[str]) -> str:
     """A union of several types, ``None`` last."""
     flat = dict.fromkeys(part for kind in kinds for part in _alternatives(kind))
     known = [part for part in flat if part != "None"] + [part for part in flat if part == "None"]

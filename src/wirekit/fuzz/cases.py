@@ -82,11 +82,11 @@ class Case:
                 stored = f": stored {check.stored}, computed {check.computed}" if check.computed is not None else ""
                 says = f"{check.path}: {check.kind} check fails{stored}{': ' if note else ''}{note}"
                 return Expectation("doubtful", says, source.removesuffix("]") or schema.source, value)
-        extra = len(self.data) - decoded.consumed
-        if decoded.gaps or extra:
+        trailing = len(self.data) - decoded.consumed
+        if decoded.gaps or trailing:
             says = (
-                f"{plural(extra, 'byte')} after the value"
-                if extra
+                f"{plural(trailing, 'byte')} after the value"
+                if trailing
                 else f"{decoded.gaps[0].path}: bytes that no field explains"
             )
             return Expectation("doubtful", says, schema.source, value)

@@ -88,8 +88,8 @@ class Child:
         """Reads the available output; returns whether more may be available at once."""
         if not self._selector.get_map():
             return False
-        ready = self._selector.select(seconds)
-        for key, _ in ready:
+        events = self._selector.select(seconds)
+        for key, _ in events:
             data = os.read(key.fd, 1 << 16)
             if not data:
                 self._selector.unregister(key.fileobj)
@@ -98,7 +98,7 @@ class Child:
             else:
                 self.complaint += data
                 del self.complaint[:-LARGEST_COMPLAINT]
-        return bool(ready) and bool(self._selector.get_map())
+        return bool(events) and bool(self._selector.get_map())
 
     def resident(self) -> int:
         """Resident memory of the child in bytes; 0 if the system does not provide it."""

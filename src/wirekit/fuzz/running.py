@@ -149,7 +149,7 @@ class Fuzzer:
         target = self._target()
         try:
             while (index := self._take()) is not None:
-                self._one(target, self._cases[index])
+                self._run_case(target, self._cases[index])
                 self._end_case(index)
         finally:
             target.close()
@@ -176,7 +176,7 @@ class Fuzzer:
             following = min(self._running, default=self._next)
             self._corpus.set_state({"key": self._cases.key, "seed": self._cases.seed, "next": following})
 
-    def _one(self, target: Target, case: Case) -> None:
+    def _run_case(self, target: Target, case: Case) -> None:
         outcome = target.run(case)
         finding = judge(case, outcome, compare=self._options.compare)
         with self._lock:

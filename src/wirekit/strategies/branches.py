@@ -19,7 +19,7 @@ def branches(key: str) -> list[str]:
     >>> branches("kafka.consumer_offsets.value")[:4]
     ['=0', '=1', '=2', '=otherwise']
     """
-    return [name for name, reason in _all(built_key(key)) if not reason]
+    return [name for name, reason in _branches(built_key(key)) if not reason]
 
 
 def unreachable(key: str) -> dict[str, str]:
@@ -28,11 +28,11 @@ def unreachable(key: str) -> dict[str, str]:
     >>> unreachable("kafka.api_versions.response.v0")
     {}
     """
-    return {name: reason for name, reason in _all(built_key(key)) if reason}
+    return {name: reason for name, reason in _branches(built_key(key)) if reason}
 
 
 @by_key
-def _all(key: str) -> list[tuple[str, str]]:
+def _branches(key: str) -> list[tuple[str, str]]:
     """(name, reason why it cannot be reached, or "") of each branch."""
     return list(_reachability(key))
 

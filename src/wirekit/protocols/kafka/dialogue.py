@@ -105,7 +105,7 @@ class KafkaDialogue(Dialogue):
         number, version = header.api_key, header.api_version
         api = BY_KEY.get(number)
         expected = self.expects["client"]
-        if api is not None and _speaks(api, version):
+        if api is not None and _has_layout(api, version):
             key = f"kafka.{api.name}.request.v{version}"
             if expected == "tokens" and not self._may_be(data, key):
                 return TOKEN, {}, None
@@ -147,7 +147,7 @@ class KafkaDialogue(Dialogue):
         api, version = BY_NAME.get(request.api or ""), request.version
         if api is None or version is None:
             return None
-        if not _speaks(api, version):
+        if not _has_layout(api, version):
             return self._refusal(data) if api is API_VERSIONS else None
         layout = self.layouts.get((api.name, version))
         if layout is None:
@@ -216,7 +216,7 @@ class KafkaDialogue(Dialogue):
         if decoded.schema != ANY_REQUEST or value is None or not _named_if_cut(decoded):
             return ""
         api = BY_KEY.get(value.get("api_key"))
-        if api is None or not _speaks(api, value.get("api_version")):
+        if api is None or not _has_layout(api, value.get("api_version")):
             return "client" if self.headed("client", decoded.data, side_known=False) else ""
         proven = api is not PRODUCE or (_is_name(value.get("client_id")) and value.body.get("topic_data"))
         return "client" if proven else ""
@@ -267,7 +267,7 @@ class KafkaDialogue(Dialogue):
         if self.expects["server"] != "start":
             return False
         waiting = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
-        if any(each.api not in BY_NAME or not _speaks(BY_NAME[each.api], each.version) for each in waiting):
+        if any(each.api not in BY_NAME or not _has_layout(BY_NAME[each.api], each.version) for each in waiting):
             return True
         return not waiting and self._answers_a_fetch(data, size)
 
@@ -277,7 +277,7 @@ class KafkaDialogue(Dialogue):
         for _, request in self.requests.with_number(number, MOST_OF_ONE_ID):
             name, version = request.description.api or "", request.description.version or 0
             for layout in (self.layouts.get((name, version), version), 0):
-                if name in BY_NAME and _speaks(BY_NAME[name], layout):
+                if name in BY_NAME and _has_layout(BY_NAME[name], layout):
                     keys.append(f"kafka.{name}.response.v{layout}")
         return list(dict.fromkeys(keys))
 
@@ -418,7 +418,7 @@ def _gssapi(data: bytes) -> bool:
     return token is not None and token[:1] == GSSAPI_TAG
 
 
-def _speaks(api: Api, version: int | None) -> bool:
+def _has_layout(api: Api, version: int | None) -> bool:
     """Whether an API's version has a layout."""
     return version is not None and 0 <= version < len(api.versions)
 
@@ -429,7 +429,7 @@ def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
     if size is None or key is None or version is None:
         return False
     api = BY_KEY.get(key)
-    if api is not None and api is not API_VERSIONS and _speaks(api, version):
+    if api is not None and api is not API_VERSIONS and _has_layout(api, version):
         return False
     if not (lowest <= key <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
         return False
@@ -458,7 +458,7 @@ def _named_if_cut(decoded: Decoded) -> bool:
 def _requests(header: Any) -> list[str]:
     """The keys of the requests that a header may belong to."""
     api, version = BY_KEY.get(header.api_key), header.api_version
-    if api is None or not _speaks(api, version):
+    if api is None or not _has_layout(api, version):
         return []
     key = f"kafka.{api.name}.request.v{version}"
     return [key, *variants(key)]

@@ -390,7 +390,7 @@ class _Partition:
             if oversized is not None:
                 self._say(segment.name, f"{oversized.error.path}: {oversized.error.reason}", oversized.error.offset)
                 segment.end = oversized.offset + oversized.length
-                file.go(segment.end)
+                file.continue_at(segment.end)
                 continue
             segment.end = start + consumed
             unread = bytes(window[consumed:])
@@ -453,7 +453,7 @@ class _Partition:
         if index is not None:
             index.take(next_start - 1, segment.end)
         segment.doubtful = segment.resumed = True
-        file.go(next_start)
+        file.continue_at(next_start)
         return True
 
     def _tail(self, segment: Segment, file: SegmentFile, unread: bytes) -> None:

@@ -128,7 +128,7 @@ class SegmentFile:
             self._window = min(4 * self._window, PIECE) if size else 4 * self._window
             self._cross()
 
-    def go(self, position: int) -> None:
+    def continue_at(self, position: int) -> None:
         """Continues after damage, with a small window, because more damage may follow."""
         self.position, self.after_damage = position, True
         self._window = min(WINDOW_BEHIND_DAMAGE, PIECE)
@@ -222,7 +222,7 @@ class SegmentFile:
             **content,
         )
         if next_start is not None:
-            self.go(next_start)
+            self.continue_at(next_start)
         else:
             self.take(piece.length)
         return piece, self.position < self.size and (error is None or next_start is not None)
@@ -269,7 +269,7 @@ class SegmentFile:
         """The messages up to one whose size is too large; reading continues at the next one, inside it."""
         begin = self.position
         decoded.value.messages = decoded.value.messages[: number + 1]
-        self.go(damaged.offset + damaged.length)
+        self.continue_at(damaged.offset + damaged.length)
         return Piece(
             begin,
             self.position - begin,
@@ -318,7 +318,7 @@ class SegmentFile:
         next_start = self.search.after(begin)
         if next_start is None:
             return Piece(begin, self.size - begin, errors=(error,), undecoded=self.size - place), False
-        self.go(next_start)
+        self.continue_at(next_start)
         return Piece(begin, next_start - begin, damaged=(Damaged(begin, next_start - begin, error),)), True
 
 

@@ -46,10 +46,10 @@ def with_names(selection: Selection, files: tuple[Input, ...], choice: Choice) -
     if not numbers:
         return selection, None
     windows = _NameWindows(files, choice, selection, numbers)
-    whole = False
+    complete = False
     with suppress(StopReading):
-        whole = windows.read()
-    links = tuple(windows.names.get(each, NOWHERE if whole else each) for each in selection.links)
+        complete = windows.read()
+    links = tuple(windows.names.get(each, NOWHERE if complete else each) for each in selection.links)
     lacking = Lacking(windows.counted, windows.problems) if {*links} == {NOWHERE} else None
     return replace(selection, links=links), lacking
 

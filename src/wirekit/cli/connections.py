@@ -51,7 +51,7 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
         followed = FollowedCapture(parts, choice)
         failures: dict[str, Failures] = {}
         facts: dict[str, ConnectionFacts] = {}
-        complaints = Complaints(_under(parts[0]), choice)
+        complaints = Complaints(_under_heading(parts[0]), choice)
         with complaints:
             for link, item in followed:
                 complaints.take(link, item)
@@ -62,14 +62,14 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
                     else:
                         _print(line, screen)
                 elif isinstance(item, Frame):
-                    about = facts.setdefault(link.name, ConnectionFacts()).of(item)
-                    failures.setdefault(link.name, Failures()).take(about)
+                    frame_facts = facts.setdefault(link.name, ConnectionFacts()).of(item)
+                    failures.setdefault(link.name, Failures()).take(frame_facts)
         status |= complaints.status
         status |= followed.status
     return status
 
 
-def _under(name: str) -> Callable[[str], None]:
+def _under_heading(name: str) -> Callable[[str], None]:
     """Prints indented lines under a name to standard error."""
     names = [name]
 

@@ -48,13 +48,13 @@ class ExchangeWindows(NumberedWindows):
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
         """Looks for the frame in a window, and then for its response."""
         if self.exchange is None:
-            self.exchange = self._found(parts, items)
+            self.exchange = self._exchange(parts, items)
         if self.exchange is not None and self.exchange.awaits:
             self.exchange = self.exchange._replace(response=self._response(parts, items))
         if self.exchange is not None and (self.exchange.response is not None or not self.exchange.awaits):
             raise StopReading
 
-    def _found(self, parts: list[NumberedFrames], items: list[WindowItem]) -> Exchange | None:
+    def _exchange(self, parts: list[NumberedFrames], items: list[WindowItem]) -> Exchange | None:
         for each in items:
             if each.numbered.frame == self._number and isinstance(each.numbered.item, Frame):
                 self._identity = each.identity

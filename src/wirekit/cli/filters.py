@@ -143,12 +143,12 @@ class Selection:
             return False
         if not isinstance(item, Frame):
             return not (self.apis or self.topics or self.groups or self.ids or self.slower_us is not None)
-        about, latency = item.description, item.latency_us
+        description, latency = item.description, item.latency_us
         return (
-            self.wants_api(about.api, facts.api)
+            self.wants_api(description.api, facts.api)
             and self.wants_topic(*facts.topics, *facts.request_topics)
             and self.wants_group(facts.group_id)
-            and (not self.ids or about.correlation_id in self.ids)
+            and (not self.ids or description.correlation_id in self.ids)
             and (self.slower_us is None or (latency is not None and latency > self.slower_us))
             and (not self.errors or is_wrong(each))
         )

@@ -31,18 +31,18 @@ def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
     if decoded.error is not None or reason is not None:
         error = json_text(_undecoded(frame) if decoded.error is None else decoded.error.to_json())
     undeclared = "" if reason == frame.wrong else f', "undeclared": {json_text(reason)}'
-    about = _line_about(frame.protocol, decoded.schema, description.api, description.version)
+    of_kind = _line_of_kind(frame.protocol, decoded.schema, description.api, description.version)
     identifier = description.correlation_id
     number = identifier if type(identifier) is int else json_text(identifier)
     return (
-        f'{head}"time": {time}, {about}, "correlation_id": {number}, "offset": {frame.offset}, '
+        f'{head}"time": {time}, {of_kind}, "correlation_id": {number}, "offset": {frame.offset}, '
         f'"length": {frame.size}, "value": {value_text(decoded.value)}, "checks": {value_text(decoded.checks)}, '
         f'"error": {error}, "latency_ms": {latency}{undeclared}}}'
     )
 
 
 @lru_cache(1 << 10)
-def _line_about(protocol: str, schema: str, api: str | None, version: int | None) -> str:
+def _line_of_kind(protocol: str, schema: str, api: str | None, version: int | None) -> str:
     """The part of a line that all frames of a kind share."""
     return json_text({"protocol": protocol, "schema": schema, "api": api, "version": version})[1:-1]
 

@@ -57,10 +57,10 @@ class Texts:
     def in_frames(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the different texts of each frame, or else of the first frame of its call, in any order."""
         none = np.zeros(0, np.int64)
-        pairs = np.concatenate([none, *(of * len(self.texts) + number for of, number in self._rows)])
-        of, number = np.divmod(np.unique(pairs), max(len(self.texts), 1))
+        pairs = np.concatenate([none, *(holders * len(self.texts) + number for holders, number in self._rows)])
+        holders, number = np.divmod(np.unique(pairs), max(len(self.texts), 1))
         shown = np.zeros(self._size, np.int64)
         shown[frames] = 1
-        without = np.setdiff1d(frames, of)
+        without = np.setdiff1d(frames, holders)
         times = shown + np.bincount(self._first[without], minlength=self._size)
-        return np.repeat(number, times[of])
+        return np.repeat(number, times[holders])

@@ -101,18 +101,18 @@ def command(
     parted = captures_of(captures, unread, separate=separate)
     if number is not None:
         parted = [parts for parts in parted if not file or file in parts]
-        return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"), road)
+        return _show_one(parted, choice, number, output or ("tree" if on_terminal() else "json"), road)
     form = output or ("table" if on_terminal() else "json")
     selection = selection if follow is None else replace(selection, links=(follow,))
-    how = {"strict": strict, "allow_cut": allow_cut, "whole": follow is not None}
+    options = {"strict": strict, "allow_cut": allow_cut, "one_connection": follow is not None}
     statuses: list[int] = []
     for parts in parted:
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
         files, listed = inputs_by_columns(parts, road), None
         if files is not None:
-            listed = _listed_by_columns(files, choice, selection, table, **how)
+            listed = _listed_by_columns(files, choice, selection, table, **options)
         if listed is None:
-            listed = _listed(FollowedCapture(parts, choice), selection, table, **how)
+            listed = _listed(FollowedCapture(parts, choice), selection, table, **options)
         statuses.append(listed)
     return max((status for status in statuses if status != NO_CONNECTION), default=NO_CONNECTION) or unread.status
 
@@ -144,7 +144,7 @@ def _check_options(selection: Selection, follow: str | None, number: int | None,
         raise click.UsageError("give --follow or --connection, not both")
 
 
-def _one(parted: list[Parts], choice: Choice, number: int, form: str, road: str) -> int:
+def _show_one(parted: list[Parts], choice: Choice, number: int, form: str, road: str) -> int:
     if len(parted) > 1:
         raise click.UsageError("--frame N needs exactly one capture; name one, or give --frame FILE:N")
     path = parted[0][0]
@@ -176,12 +176,12 @@ def _listed(
     *,
     strict: bool,
     allow_cut: bool,
-    whole: bool,
+    one_connection: bool,
 ) -> int:
-    """Prints the frames that match, one per line; with ``whole``, also lines for the bytes between them.
+    """Prints the frames that match, one per line; with ``one_connection``, also lines for the bytes between them.
 
     Returns:
-        The exit status; ``NO_CONNECTION`` if ``whole`` and the capture does not have the connection.
+        The exit status; ``NO_CONNECTION`` if ``one_connection`` and the capture does not have the connection.
     """
     bad: Counter[str] = Counter()
     shown = 0
@@ -208,17 +208,17 @@ def _listed(
             if isinstance(each.item, Frame):
                 _show(followed.path, each, each.item, table)
                 bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
-            elif whole and table is not None and each.item is not None:
+            elif one_connection and table is not None and each.item is not None:
                 table.undecoded(each.connection, each.link, each.item)
     status = complaints.status | followed.status
     if selection.active and not shown:
-        return _none_matches(followed.path, selection, names, status, whole=whole)
+        return _none_matches(followed.path, selection, names, status, one_connection=one_connection)
     return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
 
 
-def _none_matches(path: str, selection: Selection, names: Names, status: int, *, whole: bool) -> int:
-    """Reports that no frame matches, or with ``whole`` that there is no such connection; returns the exit status."""
-    if whole and not names.connected and not status:
+def _none_matches(path: str, selection: Selection, names: Names, status: int, *, one_connection: bool) -> int:
+    """Reports that no frame matches, or with ``one_connection``, no connection; returns the exit status."""
+    if one_connection and not names.connected and not status:
         has = plural(names.connections, "connection")
         say(f"{path} has no connection {selection.links[0] or repr('')}; it has {has}")
         return NO_CONNECTION
@@ -245,7 +245,7 @@ def _listed_by_columns(
     *,
     strict: bool,
     allow_cut: bool,
-    whole: bool,
+    one_connection: bool,
 ) -> int | None:
     """Prints the frames that match, as ``_listed`` does; None if objects must read the capture."""
     from wirekit.cli.connection_names import with_names
@@ -259,7 +259,7 @@ def _listed_by_columns(
     if selected is None:
         return None
     if lacking is not None:
-        return _none_matches(path, selection, lacking.names, lacking.report(), whole=whole)
+        return _none_matches(path, selection, lacking.names, lacking.report(), one_connection=one_connection)
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
 
         def take(link: Link, item: Item | None) -> None:
@@ -268,13 +268,13 @@ def _listed_by_columns(
         windows = (
             FrameWindows(files, choice, take, selected if selection.active else None)
             if table is None
-            else TableWindows(files, choice, selected, take, table, whole=whole)
+            else TableWindows(files, choice, selected, take, table, one_connection=one_connection)
         )
         if not windows.read():
             return None
     status = complaints.status | windows.status
     if selection.active and not windows.shown:
-        return _none_matches(path, selection, selected.names, status, whole=whole)
+        return _none_matches(path, selection, selected.names, status, one_connection=one_connection)
     skipped = windows.summary.total().skipped
     return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)
 

@@ -43,10 +43,10 @@ def numbered(items: Iterable[tuple[Link, Item | None]], *, describe: bool) -> It
     frame = 0
     for link, item in items:
         connection = connections.setdefault(id(link), len(connections) + 1)
-        about = NOTHING
+        frame_facts = NOTHING
         if isinstance(item, Frame):
             frame += 1
-            about = facts[connection].of(item) if describe else about
+            frame_facts = facts[connection].of(item) if describe else frame_facts
         elif item is None:
             facts.pop(connection, None)
-        yield Numbered(link, item, connection, frame, about)
+        yield Numbered(link, item, connection, frame, frame_facts)

@@ -296,8 +296,8 @@ def _group_text(each: Mapping[str, Any]) -> str:
 
 def _slow_text(each: Mapping[str, Any]) -> str:
     version = "" if each["version"] is None else f" v{each['version']}"
-    several = f"{each['topics']} topics" if each["topics"] else ""
-    topic = several if each["topic"] is None else each["topic"] or EMPTY
+    topic_count = f"{each['topics']} topics" if each["topics"] else ""
+    topic = topic_count if each["topic"] is None else each["topic"] or EMPTY
     call = f"{each['api']}{version} {topic}".rstrip()
     client = f", client {each['client']}" if each["client"] else ""
     return f"{each['latency_ms']:,.3f} ms: frame {each['frame']}, {call}{client}"

@@ -202,7 +202,7 @@ def command(
     if rotating and separate:
         raise click.UsageError("--rotating continues rotations, which --separate does not join; leave out one of them")
     choice = parse_choice(protocol, ports)
-    how = {
+    options = {
         "bundle": bundle,
         "form": form,
         "replace": not resume,
@@ -213,8 +213,8 @@ def command(
     def add(files: tuple[Input, ...]) -> Result:
         job = Job(files, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if on_spark:
-            return _on_spark(job, output, master, conf, how, debug=debug)
-        return _here(job, output, jobs, how)
+            return _on_spark(job, output, master, conf, options, debug=debug)
+        return _here(job, output, jobs, options)
 
     unread = Unread()
     if watch:
@@ -266,15 +266,15 @@ def _watch(
             if trouble not in ("", reported):
                 say(trouble)
             reported = trouble
-            ready = () if trouble else settled(inputs, settling.complete(inputs), commits)
-            ready_inputs = {replace(each, number=0, first=None) for each in ready}
-            if ready_inputs - (added or set()):
-                result = add(ready)
+            complete = () if trouble else settled(inputs, settling.complete(inputs), commits)
+            complete_inputs = {replace(each, number=0, first=None) for each in complete}
+            if complete_inputs - (added or set()):
+                result = add(complete)
                 commits = read_commits(folder(output))
                 status |= _report_added(result, output, rows, strict=strict)
                 rows = {name: table["rows"] for name, table in result.manifest["tables"].items()}
             if not trouble:
-                added = ready_inputs
+                added = complete_inputs
             time.sleep(pause)
     say("stopped")
     return status
@@ -306,7 +306,7 @@ def _interrupted_by(number: int) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def _here(job: Job, output: str, jobs: int, how: Mapping[str, Any]) -> Result:
+def _here(job: Job, output: str, jobs: int, options: Mapping[str, Any]) -> Result:
     need("the pipeline", "pyarrow")
     from wirekit.compiler.cache import listening
     from wirekit.pipeline import serial
@@ -316,9 +316,9 @@ def _here(job: Job, output: str, jobs: int, how: Mapping[str, Any]) -> Result:
         if jobs > 1:
             from wirekit.pipeline import processes
 
-            return processes.run(job, output, jobs, progress, **how)
-        size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
-        return serial.run(job, output, progress, **{**how, "bundle": size})
+            return processes.run(job, output, jobs, progress, **options)
+        size = BUNDLE_BYTES if options["bundle"] is None else options["bundle"]
+        return serial.run(job, output, progress, **{**options, "bundle": size})
 
 
 class _Compiling:
@@ -338,7 +338,7 @@ def _on_spark(
     output: str,
     master: str | None,
     conf: Mapping[str, str],
-    how: Mapping[str, Any],
+    options: Mapping[str, Any],
     *,
     debug: bool,
 ) -> Result:
@@ -347,16 +347,16 @@ def _on_spark(
     from wirekit.spark.session import BRIEF, JAVA_OPTIONS, LOUD, in_one_line, session
 
     with _progress("starting Spark") as progress:
-        options = [BRIEF, *([conf[JAVA_OPTIONS]] if JAVA_OPTIONS in conf else []), *([LOUD] if debug else [])]
+        java_options = [BRIEF, *([conf[JAVA_OPTIONS]] if JAVA_OPTIONS in conf else []), *([LOUD] if debug else [])]
         handler = signal.getsignal(signal.SIGINT)
-        spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(options)})
+        spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(java_options)})
         # The handler of pyspark uses the connection that the interrupted call holds, and fails with tracebacks.
         signal.signal(signal.SIGINT, handler)
         quiet = (interruption(), in_one_line(), _without_logging())
         with ExitStack() as stack:
             for each in () if debug else quiet:
                 stack.enter_context(each)
-            return pipeline.run(job, output, spark, progress, **how)
+            return pipeline.run(job, output, spark, progress, **options)
 
 
 @contextmanager

@@ -79,8 +79,8 @@ def _show(key: str, output: str) -> None:
         ]
         symbols = {table.name: [_symbol(symbol) for symbol in table] for table in tables(lines)}
         notes = [{"text": note.text, "source": note.source} for note in schema.notes]
-        about = {"key": key, "description": schema.description, "source": schema.source}
-        print_json({**about, "fields": fields, "symbols": symbols, "notes": notes})
+        head = {"key": key, "description": schema.description, "source": schema.source}
+        print_json({**head, "fields": fields, "symbols": symbols, "notes": notes})
         return
     screen = console()
     print_wrapped(screen, f"{key}  {schema.description}", "bold", indent=2)

@@ -164,11 +164,11 @@ def _list(name: str | None, output: str | None) -> int:
         if screen is not None:
             screen.print(subject, style="bold", markup=False)
         for each in names:
-            about = queries.description(each)
+            description = queries.description(each)
             if screen is not None:
-                print_wrapped(screen, f"  {each:18}{about[0]}", indent=20)
+                print_wrapped(screen, f"  {each:18}{description[0]}", indent=20)
             elif name in (None, each):
-                details = {"description": " ".join(about), "sql": queries.query(each)}
+                details = {"description": " ".join(description), "sql": queries.query(each)}
                 print_json({"name": each, "subject": subject, **details})
     return 0
 

@@ -41,12 +41,12 @@ class TableWindows(NumberedWindows):
         take: Callable[[Link, Item | None], None],
         table: FrameTable,
         *,
-        whole: bool = False,
+        one_connection: bool = False,
     ) -> None:
         super().__init__(files, choice, selected)
         self.bad: Counter[str] = Counter()
         self.shown = 0
-        self._take_item, self._table, self._whole = take, table, whole
+        self._take_item, self._table, self._one_connection = take, table, one_connection
 
     def assembly(self, *arguments: Any) -> NumberedFrames:
         """The frames of a window that columns have read."""
@@ -63,7 +63,7 @@ class TableWindows(NumberedWindows):
 
     def window(self, parts: list[NumberedFrames], items: list[WindowItem]) -> None:
         """Prints a window in the order of time."""
-        matching = [each for each in items if each.matches and (each.is_frame or self._whole)]
+        matching = [each for each in items if each.matches and (each.is_frame or self._one_connection)]
         times = [part.index.time[part.matching] for part in parts]
         times.append(np.array(list(_times(matching)), np.int64))
         numbers = [part.number[part.matching] for part in parts]

@@ -262,7 +262,7 @@ def frame_rows(each: Numbered) -> FrameRows | None:
     frame, facts, link = each.item, each.facts, each.link
     if not isinstance(frame, Frame):
         return None
-    about = frame.description
+    description = frame.description
     row = {
         "frame": each.frame,
         "connection": each.connection,
@@ -270,10 +270,10 @@ def frame_rows(each: Numbered) -> FrameRows | None:
         "side": frame.side,
         "time": frame.time_us,
         "schema": frame.schema,
-        "api": about.api,
-        "version": about.version,
-        "correlation_id": about.correlation_id,
-        "role": about.role,
+        "api": description.api,
+        "version": description.version,
+        "correlation_id": description.correlation_id,
+        "role": description.role,
         "position": frame.offset,
         "length": frame.size,
         "checks_bad": sum(check.status == "bad" for check in frame.decoded.checks),

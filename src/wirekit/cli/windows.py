@@ -180,13 +180,13 @@ class Windows(CaptureWindows, Generic[T]):
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
         if self._selected is None:
-            self._taken(link, item, matches=True)
+            self._collect(link, item, matches=True)
         else:
             each = self._selected.described(self, name, link, item)
-            self._selected.decide(each, lambda matches: self._taken(link, item, matches=matches))
+            self._selected.decide(each, lambda matches: self._collect(link, item, matches=matches))
         return super().item(name, link, item)
 
-    def _taken(self, link: Link, item: Item | None, *, matches: bool) -> None:
+    def _collect(self, link: Link, item: Item | None, *, matches: bool) -> None:
         if matches:
             time_us = item.time_us if isinstance(item, Frame) else None
             self._items += [(time_us or 0, shown) for shown in self.take(link, item)]

@@ -70,7 +70,7 @@ class FrameTable:
         self._row(
             self._numbers(number, self._time(frame.time_us), connection, arrow, latency, frame.size),
             [
-                *_about(frame, facts, WIDE_API if self._wide else 0),
+                *_description(frame, facts, WIDE_API if self._wide else 0),
                 *_remarks(frame, len(frame.messages) if messages is None else messages, good=self._wide),
             ],
         )
@@ -157,7 +157,7 @@ def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tup
         yield indent, row
 
 
-def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
+def _description(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
     description = frame.description
     version = "" if description.version is None else f" v{description.version}"
     requested = None if frame.request is None else frame.request.description.version

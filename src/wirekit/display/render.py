@@ -93,10 +93,10 @@ class _Drawing:
             yield from self._beside([span], text, 0, BAD)
         decoded = self._decoded
         end = decoded.offset + len(decoded.data)
-        left = end - decoded.offset - decoded.consumed
-        if decoded.error is not None and left:
-            span = Span("", end - left, end, kind="gap")
-            yield from self._beside([span], Text(f"{plural(left, 'byte')} not decoded", "bold red"), 0, BAD)
+        unread = end - decoded.offset - decoded.consumed
+        if decoded.error is not None and unread:
+            span = Span("", end - unread, end, kind="gap")
+            yield from self._beside([span], Text(f"{plural(unread, 'byte')} not decoded", "bold red"), 0, BAD)
 
     def _field(self, line: Line) -> Iterator[Text]:
         style = self._styles.get(line.path, "")

@@ -48,8 +48,8 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
             raise damaged(line, 0, "not a line of a dump")
     if len(dumps) > 1 and notes.gap:
         raise damaged(notes.gap, 0, "bytes are missing after the line, which is allowed in a single dump only,")
-    several = tuple(map(bytes, dumps)) if len(dumps) > 1 else ()
-    return Input(b"".join(dumps), layout.form, notes.text(), several)
+    contents = tuple(map(bytes, dumps)) if len(dumps) > 1 else ()
+    return Input(b"".join(dumps), layout.form, notes.text(), contents)
 
 
 def _step(here: int, after: Line | None, layout: Layout) -> int | None:

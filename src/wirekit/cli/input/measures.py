@@ -64,7 +64,7 @@ def measure(text: str) -> Layout | None:
         if re.match(pattern, head[0].text):
             raise wrong_in_line(head[0].number, head[0].text, 0, f"{name} cannot be read; use {remedy};")
     data = [line for line in head if line.kind == "data"]
-    if not data or len(data) < _others(head[head.index(data[0]) :]):
+    if not data or len(data) < _other_count(head[head.index(data[0]) :]):
         return None
     layout = _settle_order(data, _style(data))
     steps = _steps(head, layout)
@@ -79,7 +79,7 @@ def measure(text: str) -> Layout | None:
     return layout._replace(width=width, end=size, text=any(line.text[end:].strip() for _, end, line in full))
 
 
-def _others(lines: list[Line]) -> int:
+def _other_count(lines: list[Line]) -> int:
     """Lines that are no dump, except those from a closing bracket up to the next dump, as in a log."""
     count, inside = 0, True
     for line in lines:

@@ -169,8 +169,8 @@ class Report:
         )
 
     def _row(self, connection: int, each: Numbered, item: Frame, request: int | None, link: Link) -> Row:
-        about, frame_facts = item.description, each.facts
-        version = "" if about.version is None else f" v{about.version}"
+        description, frame_facts = item.description, each.facts
+        version = "" if description.version is None else f" v{description.version}"
         errors = ", ".join(dict.fromkeys(error.error for error in frame_facts.errors))
         content, weight = None, 0
         if self._content_size < MOST_CONTENT:
@@ -184,7 +184,7 @@ class Report:
             connection,
             in_years(item.time_us),
             "→" if item.side == "client" else "←",
-            f"{about.api or '?'}{version}",
+            f"{description.api or '?'}{version}",
             ", ".join(frame_facts.topics),
             frame_facts.group_id or "",
             frame_facts.client or "",

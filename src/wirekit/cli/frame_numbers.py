@@ -228,22 +228,33 @@ def in_order(parts: list[NumberedFrames], items: list[WindowItem]) -> Iterator[t
     places = [*(part.fresh for part in parts), np.arange(len(fresh))]
     numbers = [part.number[part.fresh] for part in parts]
     numbers.append(np.array([each.numbered.frame for each in fresh], np.int64))
-    which = np.repeat(np.arange(len(places)), [each.size for each in places])
-    is_other = np.zeros(which.size, bool)
-    is_other[which == len(parts)] = [not each.is_frame for each in fresh]
-    order = np.lexsort((is_other, np.concatenate(numbers)))
-    which, place = which[order], np.concatenate(places)[order]
-    for begin, end in pairwise(np.flatnonzero(np.diff(which, prepend=-1, append=-1)).tolist()):
-        if which[begin] < len(parts):
-            part = parts[which[begin]]
-            for at, frame in part.with_requests(place[begin:end]):
+    others = [np.zeros(part.fresh.size, bool) for part in parts]
+    others.append(np.array([not each.is_frame for each in fresh], bool))
+    for which, chosen in runs(places, others, numbers):
+        if which < len(parts):
+            part = parts[which]
+            for at, frame in part.with_requests(chosen):
                 yield part.link(int(part.index.connection[at])), frame
             continue
-        for each in (fresh[at] for at in place[begin:end].tolist()):
+        for each in (fresh[at] for at in chosen.tolist()):
             link, item, *_ = each.numbered
             each.numbered = each.numbered._replace(item=None)
             if item is not None:
                 yield link, item
+
+
+def runs(places: list[NDArray[np.int64]], *keys: list[NDArray[Any]]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Sorts places of several sources by keys, the last key first; yields each source with its next places.
+
+    Args:
+        places: those of each source.
+        keys: each has an array for each source, with an element for each place.
+    """
+    which = np.repeat(np.arange(len(places)), [each.size for each in places])
+    order = np.lexsort([np.concatenate(key) for key in keys])
+    which, place = which[order], np.concatenate(places)[order]
+    for begin, end in pairwise(np.flatnonzero(np.diff(which, prepend=-1, append=-1)).tolist()):
+        yield int(which[begin]), place[begin:end]
 
 
 def _ascending(items: list[WindowItem]) -> list[int]:

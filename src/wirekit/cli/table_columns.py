@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
-from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, WindowItem
+from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, WindowItem, runs
 from wirekit.cli.where_columns import WindowFacts
 from wirekit.conversation import Frame
 from wirekit.display.frames import FrameTable
@@ -69,18 +68,14 @@ class TableWindows(NumberedWindows):
         numbers = [part.number[part.matching] for part in parts]
         numbers.append(np.array([each.numbered.frame for each in matching], np.int64))
         places = [*(part.matching for part in parts), np.arange(len(matching))]
-        which = np.repeat(np.arange(len(places)), [each.size for each in places])
-        order = np.lexsort((np.concatenate(numbers), np.concatenate(times)))
-        which, place = which[order], np.concatenate(places)[order]
         facts_of: dict[int, WindowFacts] = {}
-        for begin, end in pairwise(np.flatnonzero(np.diff(which, prepend=-1, append=-1)).tolist()):
-            part = int(which[begin])
+        for part, chosen in runs(places, numbers, times):
             if part < len(parts):
                 # A part must not refer to its facts: the garbage collector would see the cycle windows later.
                 facts_of[part] = facts_of.get(part) or WindowFacts(parts[part])
-                self._show(parts[part], facts_of[part], place[begin:end])
+                self._show(parts[part], facts_of[part], chosen)
                 continue
-            for each in (matching[number] for number in place[begin:end].tolist()):
+            for each in (matching[number] for number in chosen.tolist()):
                 link, item, connection, number, facts = each.numbered
                 if isinstance(item, Frame):
                     self._table.frame(number, connection, link, item, facts, each.messages)

@@ -59,6 +59,6 @@ def description(name: str) -> list[str]:
         Misuse: no query has this name.
 
     >>> description("slow_calls")
-    ['The slowest calls, with their connection.', 'Fetches of messages are left out: they wait on purpose.']
+    ['The slowest calls, with their connection.', 'Fetches of messages are left out: they wait by design.']
     """
     return [line.removeprefix("-- ") for line in query(name).splitlines() if line.startswith("--")]

@@ -1,5 +1,5 @@
 -- Latency of each API in microseconds.
--- A fetch that waits for messages, and a join that waits for other members, are slow on purpose.
+-- A fetch that waits for messages, and a join that waits for other members, are slow by design.
 SELECT protocol, api, version, count(*) AS answered,
        percentile_disc(0.5) WITHIN GROUP (ORDER BY latency_us) AS p50_us,
        percentile_disc(0.99) WITHIN GROUP (ORDER BY latency_us) AS p99_us,

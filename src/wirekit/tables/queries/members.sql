@@ -1,6 +1,6 @@
 -- Members of groups with assigned partitions and last event.
--- A successful heartbeat is no event. A Kafka member whose generation is older than the last generation of its group is
--- gone: it left the group (`leave`), or the broker removed it because it sent no heartbeats.
+-- A successful heartbeat is not an event. A Kafka member whose generation is older than the last generation of its
+-- group is gone: it left the group (`leave`), or the broker removed it because it sent no heartbeats.
 SELECT group_events.group_id, group_events.client, max(calls.client_address) AS client_address,
        max(group_events.generation) AS generation,
        cardinality(max_by(assignment, CASE WHEN assignment IS NOT NULL THEN group_events.time END)) AS partitions,

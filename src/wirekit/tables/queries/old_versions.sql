@@ -1,5 +1,5 @@
 -- Clients that use an old version of an API.
--- An old version is below the highest version of the API that a server has not refused.
+-- An old version is lower than the highest version of the API that was used without an error.
 WITH requests AS (
     SELECT protocol, api, version, client, client_address,
            max(CASE WHEN error IS NULL THEN version END) OVER (PARTITION BY protocol, api) AS newest

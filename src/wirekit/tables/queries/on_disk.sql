@@ -1,7 +1,7 @@
 -- Messages fetched over the network that are also on disk.
--- Pass captures and log segments. Of the messages that consumers and followers fetched, `stored` are stored at their
--- offset in at least one of the replicas, and `same` of these with the same value and timestamp. Both are 0 if the
--- segments of a partition are missing.
+-- Pass captures and log segments. `messages` counts the messages that consumers and followers fetched, `stored` those
+-- that a replica has at the same offset, and `same` those that it has with the same value and timestamp. Both are 0 if
+-- the segments of a partition are missing.
 WITH found AS (
     SELECT wire.topic, wire.partition, wire.direction, max(disk.log_offset) AS stored,
            max(CASE WHEN disk.value IS NOT DISTINCT FROM wire.value

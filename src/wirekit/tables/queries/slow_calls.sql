@@ -1,5 +1,5 @@
 -- The slowest calls, with their connection.
--- Fetches of messages are left out: they wait on purpose.
+-- Fetches of messages are left out: they wait by design.
 SELECT latency_us, api, client, topic, request_time,
        concat(client_address, ':', client_port, '>', server_address, ':', server_port) AS connection
 FROM calls

@@ -1,5 +1,5 @@
 -- Clients of each topic that send or receive messages.
--- `calls` are produce and fetch requests and pushed messages, also those without a message. Followers are left out.
+-- `calls` counts produce and fetch requests, with or without messages, and pushed messages. Followers are left out.
 SELECT calls.protocol, call_topics.topic, calls.client, calls.client_address, calls.api,
        count(DISTINCT calls.call_id) AS calls, sum(call_topics.messages) AS messages,
        date_trunc('second', max(calls.request_time)) AS last_seen

@@ -28,9 +28,9 @@ VOCABULARY_HEAD = """# The vocabulary
 <!-- Written by `make pages` from the docstrings of wirekit.wire and the examples in docs/pages.py. -->
 
 A layout is a `Struct` of fields, `"name" / node`. Import all names from `wirekit.wire`. A note about a field follows it with `*`:
-`"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions on `this`, the fields that were read
-before in the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` the facts that
-the caller passes. Combine conditions with `&`, `|` and `~`, each in parentheses: `(this.kind == 1) & ~this.last`.
+`"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions over `this`, the fields read earlier in
+the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` holds the facts that the
+caller passes. Combine conditions with `&`, `|` and `~`, each in parentheses: `(this.kind == 1) & ~this.last`.
 
 Each node has its parameters, an example, and the bytes of one value of the example.
 
@@ -40,8 +40,8 @@ Each node has its parameters, an example, and the bytes of one value of the exam
   decoded as far as possible, and the error is `Short`. Bytes left over inside the length are a gap, kept in `$trailing`.
 - **Derived numbers are computed.** Lengths, counts and checksums are computed from the fields they cover. A wrong number that was parsed
   is kept (`$keep`), so that encoding gives the same bytes; `record.keep("crc")` keeps a number that you set.
-- **Damage in compressed data is a verdict**, not an error: the value is the stored bytes, with `streamed=True` the content before the
-  damage, and the fields after it are decoded.
+- **Damage in compressed data is a verdict**, not an error: the value is the stored bytes (with `streamed=True`, the content before the
+  damage), and decoding continues with the next field.
 - **Time and memory are bounded** ([limits](../limits.md)). Exceeding a bound is a `Limit` error; values decoded before it are kept.
 """
 
@@ -51,12 +51,12 @@ GROUP_HEADS = {
 |---|---|
 | `int8` … `int64`, `uint8` … `uint64`, each also as `…le` | 1 to 8 bytes, most significant byte first; `le`: least significant byte first |
 | `float32`, `float64`, each also as `…le` | IEEE 754 |
-| `varint32`, `varint64` | LEB128: 7 bits a byte, the least significant first; the highest bit of a byte is set if another byte follows |
+| `varint32`, `varint64` | LEB128: 7 bits per byte, least significant group first; the high bit of a byte is set if another byte follows |
 | `zigzag32`, `zigzag64` | zigzag numbers as LEB128: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka |
 | `sleb32`, `sleb64` | signed LEB128 (two's complement), as in DWARF and WebAssembly |
 | `Varint(32, groups=4)` | at most 4 bytes, as in MQTT |
-| `Varint(32, form="vlq")` | 7 bits a byte, the most significant first, as in MIDI files |
-| `Varint(64, form="quic")`, `"ber"`, `"lenenc"`, `"compact_size"` | the first byte tells the size, as in QUIC, ASN.1, MySQL and Bitcoin |
+| `Varint(32, form="vlq")` | 7 bits per byte, most significant group first, as in MIDI files |
+| `Varint(64, form="quic")`, `"ber"`, `"lenenc"`, `"compact_size"` | the first byte gives the size, as in QUIC, ASN.1, MySQL and Bitcoin |
 
 Each of these numbers may be a length or a count, or have symbols. Flags, bit fields, checksums, and lengths that follow the fields they
 cover need a number of fixed size.

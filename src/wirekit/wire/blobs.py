@@ -45,7 +45,7 @@ def count_zeros(size: int, stream: Writer) -> None:
 class Bytes(Node):
     """A byte string.
 
-    If its length is a number or an expression, a record may leave it out; it is built as zeros.
+    If its length is a number or an expression, a record may omit the field; it is then built as zeros.
 
     Args:
         length: an integer node (a length prefix), a number, a ``this`` expression, or None for all bytes up to the
@@ -201,7 +201,7 @@ class Address(Bytes):
 class Padding(Bytes):
     """Filler bytes of a computed size: zeros when built.
 
-    Parsed bytes other than zeros are kept, and built again if their size is still right.
+    Parsed bytes other than zeros are kept, and written back if their size is still right.
 
     Args:
         length: a number or a ``this`` expression.
@@ -306,10 +306,10 @@ class Custom(_Decoded):
     """Bytes that two functions decode and encode.
 
     The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises, or returns
-    another type or an integer of more than 14,000 bits, the value is the bytes in hexadecimal, with a bad check called
-    ``name`` that gives the reason; the fields after it are decoded. If ``build`` raises, the error is Wrong. If
-    ``build`` returns other bytes than the parsed ones, or the value has a NaN or an infinity, ``$raw`` keeps the parsed
-    ones. Columns contain the bytes and the verdict.
+    any other type or an integer of more than 14,000 bits, the value is the bytes in hexadecimal, with a bad check
+    called ``name`` that gives the reason; the fields after it are decoded. If ``build`` raises, the error is Wrong. If
+    ``build`` returns bytes that differ from the parsed ones, or the value has a NaN or an infinity, ``$raw`` keeps the
+    parsed bytes. Columns contain the bytes and the verdict.
 
     Args:
         length, null: as for ``Bytes``: an integer node, a number, an expression, or None for all bytes up to the limit.

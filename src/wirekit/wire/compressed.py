@@ -32,9 +32,9 @@ class Compressed(Wrapping):
 
     The value is a record of ``compressed`` (the stored bytes) and ``content`` (the decoded value). Building writes the
     stored bytes if ``content`` is unchanged, and compresses ``content`` otherwise. If ``codecs`` lacks the codec, the
-    value is the byte string. If the bytes do not decompress, the value is the byte string, with a bad
-    ``decompression`` check. If they are ``streamed`` and some data comes before the damage, that is the content; then
-    building writes the stored bytes, unless you delete ``compressed``.
+    value is the byte string. If the bytes do not decompress, the value is the byte string, with a bad ``decompression``
+    check. With ``streamed``, any data before the damage is the content; building then writes the stored bytes, unless
+    you delete ``compressed``.
 
     Args:
         inner: the byte string.
@@ -42,7 +42,7 @@ class Compressed(Wrapping):
         codecs: {value of codec: name in ``wirekit.compression``}.
         content: the layout inside.
         size: an expression for the size after decompression, if the format states it.
-        streamed: whether content before damage is decoded, because its records are of use without those after them.
+        streamed: whether content before damage is decoded, because its records are useful without those after them.
     """
 
     def __init__(

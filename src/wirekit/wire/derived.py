@@ -148,7 +148,7 @@ class Const(Wrapping):
     Args:
         inner: the field.
         value: a value or a ``this`` expression.
-        fatal: whether another value is Wrong; otherwise it is a bad ``constant`` check.
+        fatal: whether any other value is Wrong; if False, it is a bad ``constant`` check.
         hexadecimal: whether the number is displayed in hexadecimal, such as a magic number.
     """
 

@@ -22,8 +22,8 @@ class Protobuf(Node):
 
     A missing required field is a bad ``required`` check, and Wrong when built, unless ``$keep`` names the field. A
     required field of an enum counts as missing if its number has no symbol, because the enum is closed. If a field that
-    is not repeated occurs several times, the last one is its value. Readers by Google merge the occurrences of a
-    message; LightProto, which Pulsar's broker and Java client use, takes the last one as well.
+    is not repeated occurs several times, the last occurrence is its value. Google's libraries merge the occurrences of
+    a message; LightProto, which Pulsar's broker and Java client use, also takes the last one.
 
     Args:
         descriptor: the message's class, such as ``PulsarApi_pb2.BaseCommand``, its descriptor, or ``module:Message``,

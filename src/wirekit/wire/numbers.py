@@ -162,14 +162,14 @@ float32le, float64le = Integer("<", "f"), Integer("<", "d")
 
 
 class Varint(Integer):
-    """An integer that tells its own size.
+    """An integer of variable size.
 
-    By default, it has groups of 7 bits, the least significant first, with the highest bit set if more follow. Unsigned,
-    this is LEB128, as in protobuf and MQTT. A signed one is zigzag, as in Kafka (0, -1, 1, -2 are written as 0, 1, 2,
-    3), or signed LEB128 in two's complement, as in DWARF and WebAssembly (-2 is ``7e``). In other unsigned forms the
-    most significant group comes first, or the first byte tells the size. A varint with more bytes than necessary is
-    accepted, and ``$width`` stores the number of bytes; by default it is built in the fewest bytes. It may be a length
-    or count prefix, also as the integer of a ``Length`` before the fields that it covers.
+    By default, it consists of groups of 7 bits, least significant group first, with the high bit set if more follow.
+    Unsigned, this is LEB128, as in protobuf and MQTT. A signed one is zigzag, as in Kafka (0, -1, 1, -2 are written as
+    0, 1, 2, 3), or signed LEB128 in two's complement, as in DWARF and WebAssembly (-2 is ``7e``). In other unsigned
+    forms, the most significant group comes first, or the first byte gives the size. A varint with more bytes than
+    necessary is accepted, and ``$width`` stores the number of bytes; by default it is built in the fewest bytes. It may
+    be a length or count prefix, also as the integer of a ``Length`` before the fields that it covers.
 
     Args:
         bits: 32 or 64: the size of the largest number; a QUIC integer has 62 at most.
@@ -243,7 +243,7 @@ sleb32, sleb64 = Varint(32, signed=True, zigzag=False), Varint(64, signed=True, 
 
 
 class Timestamp(Integer):
-    """An integer of 8 bytes that counts time since the epoch, UTC.
+    """An 8-byte integer that counts time since the epoch, UTC.
 
     Arrow columns have a timestamp type for it; the decoded value is the integer.
 

@@ -78,7 +78,7 @@ class Switch(Node):
     Args:
         on: the expression, or a tuple of expressions; a symbol counts as its number.
         cases: {value: node}; {(value, …): node} if ``on`` is a tuple. The node of a case without bytes is ``Struct()``.
-        default: the layout for other values; without one, another value is Wrong.
+        default: the layout for other values; without one, any other value is Wrong.
     """
 
     def __init__(

@@ -165,7 +165,7 @@ class RecordsToEnd(_Elements):
     Args:
         element: the layout of each element.
         short_tail: how to treat a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
-            its bytes to the next field. Damage inside a whole element is an error in both cases.
+            its bytes to the next field. Damage inside a complete element is an error in both cases.
         until: stop before these bytes, if given.
         except_first: whether the first element may begin with these bytes.
         count: an expression for the number of elements that another field announces, verified by a ``count`` check.

@@ -17,8 +17,8 @@ class Sized(Wrapping):
     Args:
         length: the integer that holds the number of bytes.
         inner: the layout.
-        null: the length that means null, or None. If the length is another and the value inside is null, ``$keep``
-            names the field.
+        null: the length that means null, or None. If the length differs from it but the value inside is null,
+            ``$keep`` names the field.
         contain: whether decoding continues after this field if the layout inside has an error. The error is still
             reported, and the bytes that the layout did not read are a gap. No expression may refer to a field inside.
     """

@@ -40,18 +40,18 @@ COMPLETE = "_WIREKIT_COMPLETE"
 """The environment variable by which a shell requests completion: ``bash_source`` and the like, then its queries."""
 COMMANDS = {
     "decode": "Decode bytes or a pasted hex dump to fields and checks.",
-    "encode": "Encode the JSON that decode prints to bytes.",
+    "encode": "Encode JSON, as decode prints it, to bytes.",
     "example": "Print a small valid value of a layout.",
     "frames": "List the frames of a capture, with responses paired to requests.",
     "messages": "List the application messages of captures and log segments.",
-    "sql": "Query the tables of captures with SQL, or by name: lag, latency, groups.",
+    "sql": "Query captures and tables with SQL, or with named queries such as lag.",
     "inspect": "Summarise a capture: connections, calls, failed checks, undecoded bytes.",
     "fuzz": "Test your parser or server with valid and damaged inputs.",
     "schemas": "List all layouts, or the fields of one layout.",
-    "explain": "Print the code that is generated for a layout.",
+    "explain": "Print the code generated for a layout.",
     "pipeline": "Write captures as Parquet tables, on this machine or on Spark.",
-    "warm": "Compile in advance the code that large captures use.",
-    "archive": "Write an archive for workers of a Spark cluster without wirekit.",
+    "warm": "Compile the code for large captures in advance.",
+    "archive": "Write an archive for Spark workers that do not have wirekit.",
 }
 
 PAGED = ("decode", "example", "explain", "frames", "inspect", "messages", "schemas", "sql")

@@ -140,7 +140,7 @@ road_option = click.option(
     "--road",
     type=click.Choice(["auto", "columns", "objects"]),
     default="auto",
-    help="Method of reading captures; the decoded content is the same. columns: many frames at once, in arrays; "
+    help="How to read captures; the decoded content is the same. columns: many frames at once, in arrays; "
     "objects: frame by frame; auto: columns for large captures (default).",
 )
 

@@ -49,15 +49,15 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
     "input_form",
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
-    help="Form of the input. auto recognises raw bytes, base64, hex, URL encoding, lists of numbers and strings in the "
-    "syntax of many languages, and dumps of xxd, hexdump, hexyl, od, Wireshark, tcpdump -X, gdb, lldb, WinDbg, Netty "
-    "and javax.net.debug.",
+    help="Format of the input. auto recognises raw bytes, base64, hex, URL encoding, lists of numbers and strings in "
+    "the syntax of many languages, and dumps of xxd, hexdump, hexyl, od, Wireshark, tcpdump -X, gdb, lldb, WinDbg, "
+    "Netty and javax.net.debug.",
 )
 @click.option(
     "--output",
     type=click.Choice(["rich", "tree", "hexdump", "json"]),
-    help="tree or rich: fields beside their bytes (default on a terminal); json: one line per frame (default on a "
-    "pipe).",
+    help="tree or rich: fields beside their bytes (default on a terminal); hexdump: the bytes; json: one line per "
+    "frame (default on a pipe).",
 )
 @click.option("--all", "complete", is_flag=True, help="Show long lists, values and bytes in full.")
 @click.option("--indent-json", is_flag=True, help="Show JSON payloads indented.")

@@ -280,7 +280,7 @@ OPTIONS = (
     click.option(
         "--where",
         metavar="EXPR",
-        help="Select by a DuckDB SQL expression, such as \"topic = 'orders'\". A wrong name gets a list of columns.",
+        help="Select by a DuckDB SQL expression, such as \"topic = 'orders'\". A wrong name prints all columns.",
     ),
 )
 

@@ -59,10 +59,10 @@ from wirekit.stored import Report as DirectoryReport
     "page",
     type=click.Path(),
     metavar="FILE.html",
-    help="Write an HTML page of the captures, which needs no other file.",
+    help="Write a self-contained HTML page of the captures.",
 )
 @click.option(
-    "--payloads", is_flag=True, help="With --report: include application data and other texts, not only their sizes."
+    "--payloads", is_flag=True, help="With --report: include application data and other strings, not only their sizes."
 )
 @click.option("--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, else json.")
 @road_option

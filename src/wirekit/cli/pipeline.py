@@ -53,7 +53,7 @@ PAUSE = 4.0
     required=True,
     type=click.Path(),
     metavar="DIR",
-    help="Directory for the tables; empty, or written by wirekit before.",
+    help="Directory for the tables: new, empty, or written by wirekit.",
 )
 @click.option(
     "--engine",
@@ -101,8 +101,8 @@ PAUSE = 4.0
 @click.option(
     "--rotating",
     is_flag=True,
-    help="Captures will get more files: keep the state of open connections, so that a later run continues them. "
-    "Implied by --watch.",
+    help="More files of the captures will follow: keep the state of open connections, so that a later run continues "
+    "them. Implied by --watch.",
 )
 @click.option(
     "--idle",
@@ -135,7 +135,7 @@ PAUSE = 4.0
     "--values", is_flag=True, help="Write the value of each frame to the table frames, as JSON without messages."
 )
 @click.option("--debug", is_flag=True, help="Show all output of Spark if it fails.")
-@click.option("--no-raw", is_flag=True, help="Leave out the undecoded bytes in the table quarantine.")
+@click.option("--no-raw", is_flag=True, help="Omit the undecoded bytes from the table quarantine.")
 def command(
     inputs: tuple[str, ...],
     output: str,
@@ -164,7 +164,7 @@ def command(
     connections, frames, undecoded bytes, and gaps.
 
     INPUT is a capture (- is standard input), a segment, a directory of such files (*.pcap, *.pcapng, *.cap and segments
-    called <20 digits>.log), a pattern, or a URI (s3://bucket/prefix/). DIR will hold manifest.json, and a directory of
+    named <20 digits>.log), a pattern, or a URI (s3://bucket/prefix/). DIR will hold manifest.json, and a directory of
     Parquet files for each table. Inputs that DIR already holds are skipped; new ones are added. All frames are written;
     `wirekit sql` selects from the tables.
 

@@ -87,7 +87,7 @@ class _Command(click.Command):
     help="Default: by the suffix of --to, else table on a terminal, else json (one line per row). A table that is "
     "wider than the terminal has a line per value.",
 )
-@click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; Parquet needs one.")
+@click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; required for Parquet.")
 @click.option("--list", "listed", is_flag=True, help="List the named queries; with QUERY, print its SQL.")
 @separate_option
 def command(
@@ -102,12 +102,12 @@ def command(
 ) -> int:
     """Run QUERY in DuckDB over captures, log segments, directories of them, or tables of `wirekit pipeline`.
 
-    QUERY is SQL, or the name of a query for a frequent question, such as lag or slow_calls (--list).
+    QUERY is SQL, or the name of a query for a common question, such as lag or slow_calls (--list).
 
-    Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps; also packets of
-    captures, and runs and inputs of tables of `wirekit pipeline`. Only the tables that QUERY names are read. "DESCRIBE
-    calls" lists the columns of a table; "FROM call_topics" shows errors by topic. CSV and JSON have bytes as hex: write
-    decode(value) for text.
+    Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps; for captures
+    also packets, and for tables of `wirekit pipeline` also runs and inputs. Only the tables that QUERY names are read.
+    "DESCRIBE calls" lists the columns of a table; "FROM call_topics" shows errors by topic. In CSV and JSON, bytes are
+    hex; decode(value) gives text.
 
     \b
     wirekit sql lag trace.pcap
@@ -116,7 +116,7 @@ def command(
     """
     if listed:
         if paths or protocol or ports or to or separate or output not in (None, "table", "json"):
-            raise click.UsageError("--list reads no capture; it takes no option but --output table or json")
+            raise click.UsageError("--list reads no capture; its only option is --output table or json")
         return _list(query, output)
     if query in queries.NAMES:
         query = queries.query(query)

@@ -152,7 +152,7 @@
   $("about").textContent = [
     `${number(data.total)} frames`,
     count < data.total ? `${number(count)} of them in this page: a sample that includes faulty frames and the slowest responses; all counts cover all frames` : "",
-    data.payloads ? "with application data" : "without application data: bytes and texts that may contain it are dots",
+    data.payloads ? "with application data" : "without application data: bytes and strings that may contain it are shown as dots",
   ].filter(Boolean).join(" · ");
   const cards = element("div", { class: "cards" });
   const sum = (name) => data.captures.reduce((total, capture) => total + capture.apis.reduce((part, api) => part + api[name], 0), 0);

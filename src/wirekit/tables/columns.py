@@ -257,7 +257,7 @@ _MESSAGES = (
     Column("attributes", BIGINT, "the protocol's attribute bits, or null"),
     Column("codec", TEXT, "compression codec: `none`, `gzip`, `snappy`, `lz4`, `zlib`, `zip`, `zstd`"),
     Column("encrypted", BOOLEAN, "whether `value` is cipher text; null if the protocol has no encryption"),
-    Column("encryption_keys", TEXTS, "names of the keys that encrypt `value`; null if it is no cipher text"),
+    Column("encryption_keys", TEXTS, "names of the keys that encrypt `value`; null if it is not encrypted"),
     Column(
         "batch",
         BIGINT,
@@ -284,7 +284,7 @@ _MESSAGES = (
 MESSAGES = Table(
     "messages",
     "An application message from a frame or a stored file; compressed sets and batches are unpacked. "
-    "A message that lacks bytes has no row.",
+    "A message with missing bytes has no row.",
     _MESSAGES,
     ("topic", "time", "call_id"),
     _checked_names(

@@ -43,8 +43,8 @@ def decode(
         offset: absolute offset of ``data[0]``, for reports; at least 0 and less than 2**63.
         engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
             whichever is faster. The results are equal.
-        decrypt: a function that gets the cipher text and the message's data about it (for Pulsar its metadata); it
-            returns the plain bytes, or None if it has no key.
+        decrypt: a function that gets the cipher text and the data that describes it (for Pulsar, the message's
+            metadata); it returns the plain bytes, or None if it has no key.
 
     Raises:
         Misuse: for a key or engine that does not exist, and for arguments of a wrong type.
@@ -74,7 +74,7 @@ def decode(
 
 
 def check_options(function: str, context: Any, limits: Any = None, decrypt: Any = None) -> None:
-    """Refuses a context that is no mapping, limits that are no ``Limits``, and a ``decrypt`` that cannot be called.
+    """Refuses a context that is not a mapping, limits that are not ``Limits``, and a ``decrypt`` that cannot be called.
 
     Raises:
         Misuse: naming the function.
@@ -203,7 +203,7 @@ def frame_size(
 
     Raises:
         Wrong, Limit: the length is invalid.
-        Misuse: the values of the layout are no frames (see ``wirekit.registry.Schema.check_framed``).
+        Misuse: the values of the layout are not frames (see ``wirekit.registry.Schema.check_framed``).
     """
     schema = registry[key]
     if not isinstance(schema.node, Struct) or not schema.node.sized_by:

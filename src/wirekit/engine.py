@@ -52,8 +52,8 @@ class Decoded:
     Attributes:
         schema: the key.
         data: the input.
-        offset: absolute offset of its first byte; all other offsets are absolute too.
-        value: the value; after an error, the fields decoded before it, and those after a field that contains it.
+        offset: absolute offset of its first byte; all other offsets are absolute, too.
+        value: the value; after an error, the fields decoded before it, and those after a field that contains the error.
         error: Short, Wrong or Limit, or None.
         contained: errors after which decoding continued, in order (``wirekit.wire.Sized``, ``contain``). The first is
             ``error``; each further error has a bad ``layout`` check.

@@ -41,7 +41,7 @@ class _Omitted:
 
 
 def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
-    """A small valid value in the JSON form, which ``encode`` accepts: lists of one element, zeros, short texts.
+    """A small valid value in the JSON form, which ``encode`` accepts: lists of one element, zeros, short strings.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.

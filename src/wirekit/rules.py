@@ -9,8 +9,8 @@ followed from its first byte, and UNKNOWN otherwise. UNKNOWN is never a violatio
 Missing and undecodable bytes make all facts unknown again.
 
 Missing bytes may be noticed late, because the bytes after a gap are held back for a while. So a violation counts only
-when the connection has ended. It is withdrawn if a frame arrives later that was captured before it, or if bytes turn
-out to be missing that may have come before it.
+when the connection has ended. It is revoked if a frame that was captured before it arrives later, or if bytes that may
+have come before it turn out to be missing.
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ class Rule:
 
     Attributes:
         name: in snake_case.
-        says: the requirement in short.
+        says: the requirement, in a few words.
         source: document and section.
         on: names of the events that it applies to.
         never: the states in which the event is a violation, or an expression over the fields and ``this.state``.
         table, key: the fact that decides, as in ``Step``; without a table the event's own fields decide.
         other: table and key of a second fact, ``this.other`` in the expression.
-        severity: ``error`` if the document requires it; ``warning`` if it only expects it, or if facts outside of this
+        severity: ``error`` if the document requires it; ``warning`` if it only expects it, or if facts outside this
             connection may explain the violation.
         once: whether one violation is reported until the state of the key changes.
     """

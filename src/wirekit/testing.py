@@ -82,12 +82,12 @@ def never_crashes(
     context: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Asserts that a decoder gives, for valid and damaged bytes, a value or one of the allowed exceptions.
+    """Asserts that for valid and damaged bytes, a decoder returns a value or raises one of the allowed exceptions.
 
     Args:
         key, count, seed, context: as for ``roundtrip``.
         decode: the decoder.
-        allowed: the exceptions by which it refuses bytes; they replace ``ValueError`` and ``EOFError``.
+        allowed: the exceptions that it raises to refuse bytes; they replace ``ValueError`` and ``EOFError``.
         kinds: kinds of damage (``wirekit.strategies.KINDS``); by default all.
 
     Raises:

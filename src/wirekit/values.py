@@ -153,9 +153,9 @@ class Record(metaclass=_RecordType):
     """Named fields of one structure, in wire order, with attribute and item access.
 
     ``record_type`` creates the subclasses. A field that decoding did not reach is not set and raises AttributeError; in
-    a sparse record it is None. Two records are equal if their set fields and extras are equal, whatever the names of
-    their types; a mapping with the same content is equal too. A field may have the name of a method: the attribute is
-    then the field, and ``Record.keep(record, "crc")`` calls the method.
+    a sparse record it is None. Two records are equal if their set fields and extras are equal, regardless of the names
+    of their types; so is a mapping with the same content. A field may have the name of a method: the attribute is then
+    the field, and ``Record.keep(record, "crc")`` calls the method.
 
     A record is a ``collections.abc.Mapping`` of its set fields, a sparse record of all fields; but it is true even if
     it is empty. ``to_json`` converts it for ``json.dumps``.
@@ -337,7 +337,7 @@ def _restore(
 
 
 class Check(NamedTuple):
-    """The verdict of one check: of a checksum, a redundant length, a constant, a codec.
+    """The verdict of one check, such as that of a checksum, a redundant length, a constant or a codec.
 
     Attributes:
         path: the checked field.

@@ -136,7 +136,7 @@ class Dialogue:
         return self.protocol.stream(side)
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """Describes a frame. It is called for every frame, also for one with an error and a partial value (or None)."""
+        """Describes a frame. It is called for every frame, even one with an error and a partial value (or None)."""
         return Description()
 
     def sender(self, decoded: Decoded) -> str:
@@ -151,7 +151,7 @@ class Dialogue:
 
         Args:
             side: the sender.
-            data: the frame, or its first bytes; if the result for the first bytes is False, it is no frame.
+            data: the frame, or its first bytes; if the result for the first bytes is False, it is not a frame.
             size: bytes of the whole frame.
         """
         key, context, reason = self.layout(side, data)
@@ -227,7 +227,7 @@ class Dialogue:
         """Updates the state after frames that were processed elsewhere."""
 
     def summary(self) -> dict[str, Any]:
-        """A summary of the connection as plain JSON data: texts, numbers, and lists of objects with these."""
+        """A summary of the connection as plain JSON data: strings, numbers, and lists of objects with these."""
         return {}
 
     def state(self) -> dict[str, Any]:

@@ -95,11 +95,11 @@ class Unasked:
     """Responses that answer requests from before the capture, as the first frame of a side.
 
     If nothing else was received yet, ``Dialogue.plausible`` accepts a frame that is clean in one of these layouts and
-    has the text, and refuses a frame that none of them decodes. ``Dialogue.skipped`` needs no facts about it.
+    has this string, and refuses a frame that none of them decodes. ``Dialogue.skipped`` needs no facts about it.
 
     Attributes:
         layouts: the layouts.
-        text: path of a list of texts in these layouts; its first text must not be empty.
+        text: path of a list of strings in these layouts; the first string must not be empty.
     """
 
     layouts: tuple[str, ...]
@@ -164,7 +164,7 @@ def pairing_of(protocol: str) -> Pairing | None:
     """The Pairing that a protocol declares; None if it declares none.
 
     Raises:
-        Misuse: it names a layout, field or kind that does not exist, or a field that is no integer.
+        Misuse: it names a layout, field or kind that does not exist, or a field that is not an integer.
     """
     return registry.protocol(protocol).paired
 

@@ -27,7 +27,7 @@ PAIRING = "wirekit.conversation.pairing:Pairing"
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The beginning of a stream of another format than expected, such as TLS or a PROXY header.
+    """The first bytes of a stream in an unexpected format, such as TLS or a PROXY header.
 
     Attributes:
         title: the name of the format.
@@ -96,8 +96,8 @@ class Protocol:
             need frames whose size is known from their beginning: a ``Struct`` with a ``Length`` that bounds all fields
             after it, except for those of a fixed size, or a ``Struct`` of a fixed size.
         server: the layout of frames from the server, as ``client``.
-        recognised_by: layouts whose clean decode proves that bytes are of this protocol. Leave out layouts of few bytes
-            that any bytes may fit. If the first frames of a connection fit several protocols, the protocol with the
+        recognised_by: layouts whose clean decode proves that bytes are of this protocol. Leave out short layouts that
+            arbitrary bytes may fit. If the first frames of a connection fit several protocols, the protocol with the
             most frames wins, then the one whose frames have the most bytes, then the one registered first.
         records: layouts of parts of frames that are often decoded alone and are recognised by their constants.
         readings: context to suggest for frames that do not decode without it.
@@ -179,7 +179,7 @@ class Protocol:
         """The declaration of the pairing; None without one.
 
         Raises:
-            Misuse: it names a layout, field or kind that does not exist, or a field that is no integer.
+            Misuse: it names a layout, field or kind that does not exist, or a field that is not an integer.
         """
         if not self.pairing:
             return None

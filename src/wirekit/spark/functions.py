@@ -1,4 +1,4 @@
-"""Functions on columns of bytes in Spark: ``decode``, ``messages``, ``check`` and ``encode``, by Arrow, on Connect too.
+"""Spark functions on columns of bytes: ``decode``, ``messages``, ``check`` and ``encode``; also on Spark Connect.
 
 They need no pipeline and no data source. Spark passes batches of a column as Arrow; the columns engine decodes a whole
 batch and returns structs. Bad bytes give null and an error; they do not fail the job, unless ``mode="FAILFAST"``.

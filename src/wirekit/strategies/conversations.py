@@ -181,7 +181,7 @@ def damaged_conversations(
 
 
 def in_pieces(script: Script, seed: int | str = 0) -> list[tuple[str, bytes]]:
-    """(side, bytes) of a script, cut and joined as a network may do it: at any byte, and across turns of one side."""
+    """(side, bytes) of a script, cut and joined as a network may: at any byte, and across turns of one side."""
     random = Random(f"pieces {seed}")
     joined: list[tuple[str, bytes]] = []
     for turn in script.turns:

@@ -45,10 +45,10 @@ def values(
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         context: as for ``encode``; see ``contexts`` for the ones that matter to a layout.
-        depth: how many times, at most, a schema may contain itself, and compressed data may contain compressed data.
+        depth: the maximum depth to which a schema may contain itself, and compressed data may contain compressed data.
         clean: leave out values that decode with a gap or a bad check.
         aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
-        fields: {end of a path: strategy or constant} for fields with given values: ``topic`` is every field of that
+        fields: {end of a path: strategy or constant} for fields with given values: ``topic`` means every field of that
             name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values,
             and a symbol may be given by its name. Bit fields are fields, too.
         reached: a set that receives the names of the reached branches (see ``branches``).

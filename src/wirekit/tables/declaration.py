@@ -5,8 +5,8 @@ with dots, with ``[]`` after a list for each element, or ``[0]`` for the first o
 ``Rows`` and ``Messages`` with ``each``, the ``[]`` that a path shares with ``each`` stand for the element of
 the row. A field that is absent, in this frame or in this version of the layout, is null.
 
-The type of the column decides the conversion: a number with a name gives its name to a text column (the number
-as text, if it has no name), and the number to other columns. A number outside the range of the column is null: an
+The type of the column decides the conversion: a number with a name gives its name to a string column (or the number in
+digits, if it has no name), and the number to other columns. A number outside the range of the column is null: an
 ``int`` holds 32 bits with sign, so a ``uint32`` of 2**31 or more is lost.
 """
 
@@ -58,7 +58,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Values joined as text with a separator; null if one of them is null."""
+    """Values joined to a string with a separator; null if one of them is null."""
 
     separator: str
     values: tuple[Value, ...]
@@ -70,7 +70,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extract:
-    """The first group of a regular expression, searched in a text; null without a match."""
+    """The first group of a regular expression, searched in a string; null without a match."""
 
     value: Value
     pattern: str
@@ -85,7 +85,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """A column of ``Names``: the latest meaning of a number or text on the connection."""
+    """A column of ``Names``: the latest meaning of a number or string on the connection."""
 
     names: str
     key: Value
@@ -148,7 +148,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """Meanings of a number or text on a connection; a frame declares them, and they hold until another frame does.
+    """Meanings of a number or string on a connection; they hold until a later frame declares new ones.
 
     Attributes:
         name: what ``Named`` refers to.

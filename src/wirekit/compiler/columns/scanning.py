@@ -17,9 +17,9 @@ a text's encoding, or decompression; it is null where there was nothing to verif
 - ``@depth``: 0 for the buffer, 1 for data compressed in it, and so on; ``@wrapper``: the ``@offset`` of the outermost
   record that contains the row compressed, null at depth 0. Both exist only if records can be compressed.
 
-A record that contains other records is replaced by them. A record that cannot be unpacked stays, with its bytes, unless
-its data is ``streamed`` and records come before the damage. With ``wrappers=True`` all records stay, each before its
-content, and two more columns describe them: ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the
+A record that contains other records is replaced by them. A record that cannot be decompressed stays, with its bytes,
+unless its data is ``streamed`` and records come before the damage. With ``wrappers=True`` all records stay, each before
+its content, and two more columns describe them: ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the
 bytes after the last good record in it.
 
 The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
@@ -91,11 +91,11 @@ def columns(
     Returns:
         A ``pyarrow.RecordBatch`` with the columns that docs/columns.md describes. It lacks records that do not decode:
         ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number. If records exceed a limit,
-        there is a RuntimeWarning as well: many valid records with many columns exceed the memory limit.
+        there is also a RuntimeWarning: many valid records with many columns exceed the memory limit.
 
     Raises:
-        Misuse: for a schema without columns (the text names the cause), other ``enums`` or ``times``, or
-            ``fields`` that the layout lacks.
+        Misuse: for a schema without columns (the text names the cause), invalid ``enums`` or ``times``, or ``fields``
+            that the layout lacks.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -132,9 +132,9 @@ def scan(
     """Decodes many records as ``columns`` does, and returns the errors of those that do not decode.
 
     A record that does not decode ends the scan, unless its own length still gives the start of the next record. A
-    record whose compressed records cannot be unpacked is both a row and an error of the kind ``decompression``; if
-    records come before the damage in ``streamed`` data, these are the rows. A record that exceeds a limit, itself or in
-    its compressed data, is only an error.
+    record whose compressed records cannot be decompressed is both a row and an error of the kind
+    ``decompression``; if records come before the damage in ``streamed`` data, these are the rows. A record that exceeds
+    a limit, itself or in its compressed data, is only an error.
 
     Args:
         key, buffer, limits, fields, times, context: as for ``columns``, but times are integers by default.
@@ -263,8 +263,8 @@ def scan_column(
 def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str, Any] | None = None) -> bool:
     """Compiles a kernel for a schema, which takes seconds, and stores it on disk.
 
-    A kernel reads the same as the interpreter in about half the time. All processes of this machine use it from then
-    on.
+    A kernel gives the same results as the interpreter in about half the time. From then on, all processes of this
+    machine use it.
 
     Args:
         key, fields, context: as for ``columns``; the kernel is for this choice of columns.

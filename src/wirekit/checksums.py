@@ -249,7 +249,7 @@ def register(algorithm: Checksum) -> None:
     verified = replace(algorithm, function=partial(_verified, algorithm))
     verified(b"123456789")
     if algorithm.name in names():
-        raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
+        raise Misuse(f"a checksum called {algorithm.name!r} already exists; choose another name")
     _CHECKSUMS[algorithm.name] = verified
 
 

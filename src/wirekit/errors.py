@@ -1,8 +1,8 @@
-"""Every error that wirekit raises on purpose.
+"""The errors that wirekit raises.
 
 Malformed bytes cause one of three errors: too few bytes (``Short``), a value that the format does not allow
-(``Wrong``), or an excess of a limit (``Limit``). Each has the protocol, the path of the field with array indexes, and
-the absolute byte offset. ``Misuse`` is a fault of the caller; it says what to pass instead and has no offset.
+(``Wrong``), or an exceeded limit (``Limit``). Each has the protocol, the path of the field with array indexes, and the
+absolute byte offset. ``Misuse`` is a fault of the caller; it says what to pass instead and has no offset.
 
 Each class is also a builtin exception (``EOFError`` or ``ValueError``).
 """
@@ -268,7 +268,7 @@ class Limit(WireError, ValueError):
 
 
 class Damaged(NamedTuple):
-    """A part of a file that does not decode and was passed over.
+    """A part of a file that does not decode and is skipped.
 
     Attributes:
         offset: absolute offset of its first byte.
@@ -282,5 +282,5 @@ class Damaged(NamedTuple):
 
     def __str__(self) -> str:
         place = f" from byte {self.offset} on" if self.error.source else ""
-        passed = f"{plural(self.length, 'byte')} passed over{place}: " if self.length else ""
+        passed = f"{plural(self.length, 'byte')} skipped{place}: " if self.length else ""
         return f"{passed}{self.error}"

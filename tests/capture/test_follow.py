@@ -115,7 +115,7 @@ def test_bytes_from_inside_a_large_frame_are_quarantined_with_a_hint() -> None:
     data = large[100:] + small
     stream = [segment(CLIENT, SERVER, at, ACK, data[at : at + 1000], at) for at in range(0, len(data), 1000)]
     (reason,) = {item.reason for _, item in follow(stream) if isinstance(item, Quarantined)}
-    assert reason == "no known protocol fits; the connection began before the capture: name its protocol by --port"
+    assert reason == "no known protocol fits; the connection began before the capture: name its protocol with --port"
     chosen = follow(stream, Choice(ports={9092: "kafka"}))
     assert [item.data for _, item in chosen if isinstance(item, Frame)] == [small]
 

@@ -105,7 +105,7 @@ def test_little_is_held() -> None:
     pipe = Pipe(PCAP.read_bytes()[:24] + packet * 4000, 1 << 16)
     with piped_capture(BufferedReader(pipe), "-") as capture:
         most = max(len(capture._content._buffer) for _ in capture.packets())  # type: ignore[attr-defined]
-        with pytest.raises(Misuse, match="was read already"):
+        with pytest.raises(Misuse, match="has already been read"):
             capture.read(0, 1)
     assert pipe.position > 8 << 20
     assert most < 3 << 20

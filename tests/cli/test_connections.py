@@ -144,7 +144,7 @@ def test_a_capture_cut_by_the_snap_length_says_how_to_name_its_protocol(tmp_path
     path = captured(tmp_path / "a.pcap", *REFUSALS, snap_length=60)
     run = Run("inspect", "--connections", str(path))
     assert [line["protocol"] for line in run.lines] == [None]
-    assert "no known protocol fits; the snap length cut it: name its protocol by --port" in run.err
+    assert "no known protocol fits; the snap length cut it: name its protocol with --port" in run.err
     named = Run("inspect", "--connections", "--port", "6650=pulsar", str(path))
     assert [line["protocol"] for line in named.lines] == ["pulsar"]
 

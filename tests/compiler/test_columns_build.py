@@ -461,7 +461,7 @@ def test_offsets_that_point_nowhere() -> None:
     for offsets in ([0, 5, 3], [0, -1, 3], [3, 2, 3], [0, 3, 1]):
         ends = pa.py_buffer(np.array(offsets, np.int32).tobytes())
         names = pa.Array.from_buffers(pa.string(), 2, [None, ends, data])
-        with pytest.raises(Misuse, match=r"name.*offsets.*outside of"):
+        with pytest.raises(Misuse, match=r"name.*offsets.*outside its"):
             build(named_batch(name=names))
 
 

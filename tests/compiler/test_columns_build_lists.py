@@ -405,7 +405,7 @@ def test_offsets_that_point_nowhere_are_misuse() -> None:
             buffer = pa.py_buffer(np.array(offsets, width))
             elements = pa.array([1, 2, 3], pa.int32())
             prices = pa.Array.from_buffers(kind(pa.int32()), 3, [None, buffer], children=[elements])
-            with pytest.raises(Misuse, match=r"the offsets of the column goods\.price point outside of its"):
+            with pytest.raises(Misuse, match=r"the offsets of the column goods\.price point outside its"):
                 build(with_column(shops(), "goods.price", prices))
 
 

@@ -140,7 +140,7 @@ def test_the_payload_size_is_computed(sizes: list[int | None] | None) -> None:
         ({"metadata.properties.key": [[], ["x"]]}, "row 1: metadata.properties.value: is missing"),
         (
             {"metadata.properties.key": [[], ["x"]], "metadata.properties.value": [["y"], ["z"]]},
-            "row 0: metadata.properties.value: has another length than the other columns of metadata.properties",
+            "row 0: metadata.properties.value: differs in length from the other columns of metadata.properties",
         ),
         ({"metadata.properties.key": ["a", "b"]}, "metadata.properties.key is string; give it as a list"),
         ({"metadata.partition_key": [b"a", b"\xff"]}, "row 1: metadata.partition_key: .* does not fit string"),

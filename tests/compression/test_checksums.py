@@ -94,7 +94,7 @@ def test_an_algorithm_of_another_protocol(monkeypatch: pytest.MonkeyPatch) -> No
     known = checksums.names()
     assert known[:3] == ("crc32", "crc32c", "internet")
     assert known.index("sum8") == len(checksums._CHECKSUMS) - 1, "what is registered stands in front of the catalogue"
-    with pytest.raises(Misuse, match="'sum8' exists already"):
+    with pytest.raises(Misuse, match="'sum8' already exists"):
         checksums.register(checksum("sum8"))
 
 

@@ -46,7 +46,7 @@ def test_a_codec_of_another_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecs, "_CODECS", dict(codecs._CODECS))
     compression.register(Codec("repeat", repeat, lambda data: bytes([len(data), data[0]]), "count and byte"))
     assert compression.decompress("repeat", compression.compress("repeat", b"aaa"), size=3) == b"aaa"
-    with pytest.raises(Misuse, match="'repeat' exists already"):
+    with pytest.raises(Misuse, match="'repeat' already exists"):
         compression.register(compression.codec("repeat"))
 
 

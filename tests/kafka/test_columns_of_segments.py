@@ -186,7 +186,7 @@ def test_the_name_of_a_segment_shows_its_format_if_it_begins_with_damage(engine:
     for path in (named, other):
         path.write_bytes(b"\x55" * 50 + LATER)
     status, lines, problems = run(named, engine)
-    assert (status, lines.count(b"\n"), problems.count("50 bytes passed over")) == (1, 2, 1)
+    assert (status, lines.count(b"\n"), problems.count("50 bytes skipped")) == (1, 2, 1)
     assert (lines, "expected a pcap" in problems) == (run(named, "rows")[1], False)
     status, lines, problems = run(other, engine)
     assert (status, lines, "expected a pcap" in problems) == (1, b"", True)
@@ -324,4 +324,4 @@ def test_an_error_in_decompressed_data_has_the_place_of_its_set(
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(WHOLE + nested + later)
     problems = run(path, engine)[2]
-    assert f"{len(nested)} bytes passed over from byte {len(WHOLE)} on: kafka.log_segment: " in problems
+    assert f"{len(nested)} bytes skipped from byte {len(WHOLE)} on: kafka.log_segment: " in problems

@@ -60,9 +60,9 @@ def test_command_line_knows_it(package: Path) -> None:
 def test_a_protocol_name_is_registered_once() -> None:
     registry = Registry()
     registry.register(Protocol("one", "first", {"x": Layout(int8)}))
-    with pytest.raises(wirekit.Misuse, match="registered already"):
+    with pytest.raises(wirekit.Misuse, match="already registered"):
         registry.register(Protocol("one", "second", {"x": Layout(int8)}))
-    with pytest.raises(wirekit.Misuse, match="registered already"):
+    with pytest.raises(wirekit.Misuse, match="already registered"):
         registry.register(Protocol("kafka", "mine", {"x": Layout(int8)}))
 
 

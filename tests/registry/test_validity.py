@@ -270,7 +270,7 @@ CROSSING = Struct(
         ),
         (Struct("a" / Bit(8)), "a: a Bit must be a field of Bits"),
         (Length(int8), "the layout: a length must be a field of a struct"),
-        (Struct("a" / Ref("x")), "the layout refers to x; a key has the name of the protocol in front: odd.x"),
+        (Struct("a" / Ref("x")), "the layout refers to x; a key begins with the name of the protocol: odd.x"),
         (Struct("a" / int8, "b" / If(this.a > 0, Ref("odd.nosuch"))), "the layout refers to odd.nosuch, which"),
         (Struct("a" / Ref("odd.nosuch")), "the layout refers to odd.nosuch, which the protocol odd does not declare"),
         (Struct("a" / Ref("odd.x")), "every value contains another value without end: odd.x"),
@@ -384,7 +384,7 @@ def test_a_stream_whose_frames_tell_no_size_is_not_recognised(node: Node, side: 
     with declared(protocol):
         assert "odd" not in [each.name for each in wirekit.registry.with_stream()]
         assert recognise(b"\1\2", b"\1").protocol == ""
-        with pytest.raises(wirekit.Misuse, match=r"odd\.x: a frame of a stream is a Struct with a Length"):
+        with pytest.raises(wirekit.Misuse, match=r"odd\.x: a frame of a stream must be a Struct with a Length"):
             wirekit.Conversation("odd").receive(side, b"\1\2\3")
 
 
@@ -405,17 +405,17 @@ RULES = RuleSet(lambda frame: [], (), ())
             "'x y' cannot be the name of a layout; use words of letters, digits and _, joined by dots",
         ),
         ("p", {"x": Layout(construct.Int8ub)}, {}, "p.x: a layout of type construct.FormatField cannot be compiled"),
-        ("p", {"x": Layout(int8, variant_of="y")}, {}, "variant_of names 'y', which is no layout; choose from x"),
+        ("p", {"x": Layout(int8, variant_of="y")}, {}, "variant_of names 'y', which is not a layout; choose from x"),
         (
             "p",
             {"x": Layout("a" / int8)},
             {},
             "a layout of type construct.Renamed cannot be compiled; put the field in a S",
         ),
-        ("p", ONE, {"client": "y"}, "client names 'y', which is no layout; choose from x"),
-        ("p", ONE, {"recognised_by": ("y",)}, "recognised_by names 'y', which is no layout"),
+        ("p", ONE, {"client": "y"}, "client names 'y', which is not a layout; choose from x"),
+        ("p", ONE, {"recognised_by": ("y",)}, "recognised_by names 'y', which is not a layout"),
         ("p", ONE, {"recognised_by": "x"}, "recognised_by must be a tuple of texts, not 'x'"),
-        ("p", ONE, {"stored": {"y": "a:b"}}, "stored names 'y', which is no layout; choose from x"),
+        ("p", ONE, {"stored": {"y": "a:b"}}, "stored names 'y', which is not a layout; choose from x"),
         ("p", ONE, {"stored_names": {"x": "("}}, "stored_names['x'] is not a regular expression: "),
         ("p", ONE, {"built": {"x": "a.b"}}, "built['x'] must have the form module:name, not 'a.b'"),
         ("p", ONE, {"dialogue": "Dialogue"}, "dialogue must have the form module:name"),
@@ -437,7 +437,7 @@ RULES = RuleSet(lambda frame: [], (), ())
             "p",
             ONE,
             {"beginnings": (Beginning("a hello", (b"a",), "x", 1),)},
-            "p: the beginning 'a hello' names 'x', which is no key of a layout; choose from p.x",
+            "p: the beginning 'a hello' names 'x', which is not a key; choose from p.x",
         ),
         (
             "p",

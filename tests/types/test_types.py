@@ -89,7 +89,7 @@ def test_fields_named_like_keywords_are_listed() -> None:
         written = export([key], "pyi")
     assert [each.path for each in written.missing] == [f"{key}.inner.from", f"{key}.class"]
     assert "to: int" in written.text
-    assert "# - fields named like Python keywords are no attributes" in written.text
+    assert "# - fields named like Python keywords are not attributes" in written.text
 
 
 def test_a_description_ends_no_docstring() -> None:

@@ -68,7 +68,7 @@ NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
             "Array(3, int8)",
             "Array: count must be an integer such as int32, not 3; Repeat takes a number or an expression",
         ),
-        ("Repeat(int8, int8)", "not int8; Array takes the integer in front of the elements"),
+        ("Repeat(int8, int8)", "not int8; Array takes the integer before the elements"),
         ("Sized(this.n, int8)", r"not this\['n'\]; a Length before a field bounds it, too"),
         ("Bit(0)", "Bit: width must be at least 1, not 0"),
         ("Bits(uint8, 'a' / Bit(8), order='first')", "Bits: order must be one of lsb, msb, not 'first'"),
@@ -125,7 +125,7 @@ def test_a_node_is_no_sequence() -> None:
     ],
 )
 def test_conditions_that_python_would_decide_are_refused(condition: str) -> None:
-    with pytest.raises(Misuse, match=r"has no truth yet: combine conditions with &, \| and ~"):
+    with pytest.raises(Misuse, match=r"has no truth value: combine conditions with &, \| and ~"):
         eval(condition, NAMES)
 
 

@@ -181,7 +181,7 @@ def test_a_checksum_of_ones_own_is_known_once_it_is_registered() -> None:
         assert agree(key, b"\x01\x02\x04\x07", {}).clean
     with own(Struct("data" / Bytes(3), "sum" / Checked(uint16le, "crc-16 of a test", "data"))) as key:
         assert wirekit.columns(key, wirekit.encode(key, {"data": b"abc"}))["sum.ok"].to_pylist() == [True]
-    with pytest.raises(Misuse, match="exists already"):
+    with pytest.raises(Misuse, match="already exists"):
         register(Checksum("crc-8/smbus", 8, _parity, ""))
 
 

@@ -204,7 +204,7 @@ def test_a_length_that_readers_ignore_is_not_the_size_of_a_frame(number: int) ->
         assert [(frame.offset, frame.consumed, frame.error) for frame in frames] == [(0, 10, None), (10, 10, None)]
         assert [frame.value.b for frame in frames] == ["defg", "defg"]
         assert [frame.clean for frame in frames] == [number == 10, True]
-        with pytest.raises(Misuse, match="a frame of a stream is a Struct with a Length that bounds all fields after"):
+        with pytest.raises(Misuse, match="a frame of a stream must be a Struct with a Length that bounds all fields"):
             wirekit.registry[key].check_framed()
 
 
@@ -220,7 +220,7 @@ def test_a_length_that_may_be_absent_is_not_the_size_of_a_frame() -> None:
     with own(node) as key:
         frames = list(wirekit.frames(key, bytes.fromhex("00 0161  01 03 026263  00 0164")))
         assert [frame.value.data for frame in frames] == ["a", "bc", "d"]
-        with pytest.raises(Misuse, match="a frame of a stream is a Struct with a Length"):
+        with pytest.raises(Misuse, match="a frame of a stream must be a Struct with a Length"):
             wirekit.registry[key].check_framed()
 
 

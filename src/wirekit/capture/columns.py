@@ -374,7 +374,7 @@ def _of_section(
     for row in places[numbers >= described_before]:
         errors.append(
             _refused(
-                rows, int(row), begin, "body.interface_id", "belongs to an interface that is not described before it"
+                rows, int(row), begin, "body.interface_id", "belongs to an interface that no earlier block describes"
             )
         )
     places, numbers = places[numbers < described_before], numbers[numbers < described_before]

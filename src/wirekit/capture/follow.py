@@ -22,7 +22,7 @@ from wirekit.conversation.recognition import UNRECOGNISED, Recognised
 SAME_SIDES = {"client": "client", "server": "server"}
 FIRST_ATTEMPTS = 4
 """Recognition is tried after each of so many segments with payload, later when segments or bytes have doubled."""
-BY_PORT = "name its protocol by --port"
+BY_PORT = "name its protocol with --port"
 BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
 """The end of the reason why bytes of a connection without a handshake are not recognised."""
 

@@ -22,9 +22,9 @@ from wirekit.values import printable
 TEXTS, SAYINGS = 18, 46
 """Columns before the texts of violations and of rules."""
 NOT_CHECKED = "rules that need earlier frames are not checked after them"
-MISSING = f"are missing; {NOT_CHECKED}"
+MISSING = f"missing from the capture; {NOT_CHECKED}"
 UNDECODED = f"could not be decoded; {NOT_CHECKED}"
-WITHOUT_RULES = "are of no protocol that has rules"
+WITHOUT_RULES = "without a protocol that has rules"
 
 
 def list_rules(protocol: str, form: str) -> int:

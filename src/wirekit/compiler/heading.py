@@ -153,7 +153,7 @@ def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
     plain = (fixed(node) for node in nodes if isinstance(node, (ir.Number, ir.Named)))
     numbers = [number for number in plain if number is not None and not number.little and number.is_packed]
     if not nodes or len(numbers) != len(nodes):
-        raise Misuse(f"{key} has other fields than numbers of fixed size")
+        raise Misuse(f"{key} has fields other than numbers of fixed size")
     return struct.Struct(">" + "".join(number.code for number in numbers)), tuple(member.name for member in members)
 
 

@@ -178,7 +178,7 @@ def register(entry: Codec) -> None:
         Misuse: the name is taken.
     """
     if entry.name in _CODECS:
-        raise Misuse(f"a codec called {entry.name!r} exists already; choose another name")
+        raise Misuse(f"a codec called {entry.name!r} already exists; choose another name")
     _CODECS[entry.name] = entry
 
 

@@ -152,7 +152,7 @@ class _Writer:
     def _attributes(self, path: str, fields: dict[str, str]) -> dict[str, str]:
         """The fields that can be attributes."""
         for name in [name for name in fields if not name.isidentifier() or keyword.iskeyword(name)]:
-            self._notes.add(f"{path}.{name}", "fields named like Python keywords are no attributes; use value[name]")
+            self._notes.add(f"{path}.{name}", "fields named like Python keywords are not attributes; use value[name]")
             del fields[name]
         return fields
 

@@ -24,7 +24,7 @@ from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
 NULL = "is null, which the layout does not allow"
-OUTSIDE = "its offsets point outside of its data"
+OUTSIDE = "its offsets point outside its data"
 
 
 @dataclass(slots=True)

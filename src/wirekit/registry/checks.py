@@ -62,7 +62,8 @@ def check_protocol(protocol: Protocol) -> None:
         places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}
     for role, key in referred:
         if key and key not in protocol.layouts:
-            raise Misuse(f"{name}: {role} names {key!r}, which is no layout; choose from {', '.join(protocol.layouts)}")
+            layouts = ", ".join(protocol.layouts)
+            raise Misuse(f"{name}: {role} names {key!r}, which is not a layout; choose from {layouts}")
     for role, place in places.items():
         if place and isinstance(place, str) and place.count(":") != 1:
             raise Misuse(f"{name}: {role} must have the form module:name, not {place!r}")
@@ -91,7 +92,7 @@ def _check_beginning(protocol: Protocol, beginning: Beginning) -> None:
         return
     keys = list(map(protocol.key, protocol.layouts))
     if beginning.header not in keys:
-        raise Misuse(f"{where} names {beginning.header!r}, which is no key of a layout; choose from {', '.join(keys)}")
+        raise Misuse(f"{where} names {beginning.header!r}, which is not a key; choose from {', '.join(keys)}")
     if beginning.longest < max(map(len, beginning.starts)):
         raise Misuse(f"{where} must have the size of the longest header in longest, not {beginning.longest}")
 

@@ -63,7 +63,7 @@ class Registry:
                 return protocol
             check_protocol(protocol)
             if registered is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
-                raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
+                raise Misuse(f"a protocol {protocol.name!r} is already registered; give this one another name")
             schemas = schemas_of(protocol)
             for schema in schemas.values():
                 schema.check(schemas)

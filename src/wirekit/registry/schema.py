@@ -77,21 +77,21 @@ class Schema:
     def is_framed(self) -> bool:
         """Whether the size of a value is known from its beginning.
 
-        That is a ``Struct`` with a ``Length`` that bounds all fields after it, except for those of a fixed size, or one
-        of a fixed size.
+        It is for a ``Struct`` of fixed size, or with a ``Length`` that bounds all fields after it, except for those of
+        fixed size.
         """
         return isinstance(self.node, Struct) and bool(self.node.sized_by or self.fixed_size)
 
     def check_framed(self) -> None:
-        """Refuses a layout whose values are no frames of a stream.
+        """Refuses a layout whose values are not frames of a stream.
 
         Raises:
             Misuse: if ``is_framed`` is false.
         """
         if not self.is_framed:
             raise Misuse(
-                f"{self.key}: a frame of a stream is a Struct with a Length that bounds all fields after it, or with a "
-                f"fixed size; for other layouts, leave out client and server and call wirekit.frames({self.key!r}, …)"
+                f"{self.key}: a frame of a stream must be a Struct with a Length that bounds all fields after it, or "
+                f"have a fixed size; for other layouts, omit client and server and call wirekit.frames({self.key!r}, …)"
             )
 
     def check(self, beside: Mapping[str, Schema] | None = None) -> None:
@@ -109,7 +109,7 @@ class Schema:
 
         def resolve(key: str) -> ir.Node | None:
             if "." not in key:
-                text = "a key has the name of the protocol in front"
+                text = "a key begins with the name of the protocol"
                 raise Misuse(f"the layout refers to {key}; {text}: {self.protocol}.{key}")
             if not key.startswith(f"{self.protocol}."):
                 return None  # it may be registered later

@@ -179,7 +179,7 @@ class _Checker:
     def _number(self, name: str, path: str, where: str) -> None:
         self._exists([name], path, where)
         if not all(map(_may_be_number, self._reach(self._layouts[name](), parse(path)))):
-            raise Misuse(f"{where}: {path!r} of {name} is no integer")
+            raise Misuse(f"{where}: {path!r} of {name} is not an integer")
 
     def _layout(self, name: str, where: str) -> None:
         if name not in self._layouts:

@@ -34,7 +34,7 @@ PLURALS = {"ExprMixin": "expressions", "int": "numbers", "str": "texts", "bytes"
 """The descriptions of types in messages, by name."""
 REMEDIES = {
     ("Array", "count"): "; Repeat takes a number or an expression",
-    ("Repeat", "count"): "; Array takes the integer in front of the elements",
+    ("Repeat", "count"): "; Array takes the integer before the elements",
     ("Sized", "length"): "; a Length before a field bounds it, too",
 }
 """Other nodes for an argument, by node and argument."""

@@ -200,7 +200,7 @@ def type_of(node: Any) -> str:
         case Symbols():
             return f"{type_of(node.inner)}, symbols: {node.table.name}{', no other value' if node.closed else ''}"
         case Bits():
-            return f"{type_of(node.inner)}, bit by bit"
+            return f"{type_of(node.inner)}, bit fields"
         case Address():
             return f"{node.family} address, {node.length} bytes"
         case Encrypted():

@@ -23,7 +23,7 @@ class _Guarded(ExprMixin):
 
     def __bool__(self) -> NoReturn:
         raise Misuse(
-            f"a condition on fields, {self!r}, has no truth yet: combine conditions with &, | and ~, each in "
+            f"a condition on fields, {self!r}, has no truth value: combine conditions with &, | and ~, each in "
             "parentheses, instead of and, or, not, in and a < b < c"
         )
 

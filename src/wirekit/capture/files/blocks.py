@@ -94,7 +94,7 @@ class PcapngWalk(Walk):
         if number < len(self.interfaces):
             return self.interfaces[number]
         where = {"protocol": "net.pcapng", "path": "interface_id", "offset": self.offset}
-        raise Wrong(f"one of {len(self.interfaces)} interfaces described before", number, **where)
+        raise Wrong(f"one of {len(self.interfaces)} interfaces described earlier", number, **where)
 
     def _full(self, body: Record, lead: int) -> Packet:
         interface = self._described(body.interface_id)

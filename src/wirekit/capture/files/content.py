@@ -138,7 +138,7 @@ class PipedContent:
     def read(self, offset: int, least: int, most: int) -> bytes:
         begin = offset - self._offset
         if begin < 0:
-            raise Misuse(f"byte {offset} of the pipe was read already; save the pipe to a file first")
+            raise Misuse(f"byte {offset} of the pipe has already been read; save the pipe to a file first")
         while len(self._buffer) < begin + least and self.size == sys.maxsize:
             self._more()
         return bytes(self._buffer[begin : begin + most])

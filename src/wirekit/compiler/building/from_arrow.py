@@ -76,7 +76,7 @@ def sound(key: str, path: str, array: pa.Array) -> None:
     try:
         array.validate(full=isinstance(array.type, pa.DictionaryType))
     except pa.ArrowInvalid as error:
-        raise Misuse(f"{key}: the offsets of the column {path} point outside of its data: {error}") from None
+        raise Misuse(f"{key}: the offsets of the column {path} point outside its data: {error}") from None
 
 
 def validity(array: pa.Array) -> NDArray[Any]:
@@ -111,7 +111,7 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
     data = NOTHING if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
     total = int(offsets[-1]) - int(offsets[0])
     if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
-        raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
+        raise Misuse(f"{key}: the offsets of the column {column.path} point outside its data")
     return offsets.astype(np.int64, copy=False), data, total
 
 

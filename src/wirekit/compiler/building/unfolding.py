@@ -63,7 +63,7 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     ends = np.asarray(array.offsets).astype(np.int64, copy=False)
     lengths = np.diff(ends)
     if int(ends[0]) < 0 or int(ends[-1]) > len(values) or bool((lengths < 0).any()):
-        raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")
+        raise Misuse(f"{key}: the offsets of the column {path} point outside its elements")
     if valid.size and bool(lengths[valid == 0].any()):  # a null list may have elements
         lengths = np.where(valid != 0, lengths, 0)
         inside = array.flatten()
@@ -127,7 +127,7 @@ class Unfolded:
             at = int(wrong[0])
             offsets = np.minimum(offsets, offsets[at])
             if at < self.uneven[0]:
-                text = f"has another length than the other columns of {group.path}"
+                text = f"differs in length from the other columns of {group.path}"
                 self.uneven = at, f"{place(self.rows, at, lists.path)}: {text}"
         self._lists[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
 

@@ -24,7 +24,7 @@ def mqtt(string: String) -> dict[int, Node]:
             Refused(
                 "type",
                 unnamed(this.type, SUBSCRIPTION_TYPES),
-                "JoyQueue throws an IllegalArgumentException for other types than 1 and 2",
+                "JoyQueue throws an IllegalArgumentException for types other than 1 and 2",
                 "Subscription.java, Type.valueOf",
             ),
         ),

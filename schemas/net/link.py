@@ -1,7 +1,7 @@
 """Link layers: what a captured packet begins with, by the link type that the capture file announces.
 
 Each is a struct that ends with ``payload`` and ``trailer``: an IP packet knows its own length, and what the link adds
-after it (padding to the least frame size, a frame check sequence) is no part of it.
+after it (padding to the least frame size, a frame check sequence) is not part of it.
 
 Sources: IEEE 802.3, IEEE 802.1Q; the registry of link types and its descriptions (draft-ietf-opsawg-pcaplinktype,
 LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_PPP, LINKTYPE_PPP_HDLC, LINKTYPE_RAW, LINKTYPE_LOOP, LINKTYPE_LINUX_SLL,

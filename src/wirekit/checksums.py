@@ -231,7 +231,7 @@ def register(algorithm: Checksum) -> None:
     """Registers an algorithm, so that layouts can use its name.
 
     Raises:
-        Misuse: the name is taken or not printable, or the function raises or returns another value than an unsigned
+        Misuse: the name is taken or not printable, or the function raises or returns anything but an unsigned
             integer of ``bits`` bits. Decoding and encoding raise it, too, if the function does so for some bytes.
 
     >>> register(Checksum("first", 32, lambda data: bytes(data[:4]), "the first 4 bytes"))

@@ -103,7 +103,7 @@ def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
 
 
 def fits_unverified(data: bytes, key: str, limits: Limits | None = None) -> bool | None:
-    """Whether ``decode`` finds no error and no gap outside of compressed data; None if only ``decode`` can tell."""
+    """Whether ``decode`` finds no error and no gap outside compressed data; None if only ``decode`` can tell."""
     if not is_generated(None, key, decoded_times, DECODERS) and len(data) < WORTH_COMPILING:
         return None
     try:

@@ -51,7 +51,7 @@ class Seconds(click.FloatRange):
         """The number.
 
         Raises:
-            click.BadParameter: for text that is no finite number in the range.
+            click.BadParameter: for text that is not a finite number in the range.
         """
         number = super().convert(value, param, ctx)
         return number if math.isfinite(number) else self.fail(f"{value} is not a number of seconds.", param, ctx)
@@ -75,7 +75,7 @@ class Bytes(click.ParamType):
         """The number of bytes.
 
         Raises:
-            click.BadParameter: for text that is no number of bytes, and a smaller number.
+            click.BadParameter: for text that is not a number of bytes, and a smaller number.
         """
         size = byte_size(str(value), self._unit)
         if size is None or size < self._least:

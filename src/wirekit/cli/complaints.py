@@ -16,7 +16,7 @@ from wirekit.errors import plural
 from wirekit.pipeline.summary import kind_of_reason
 
 MOST_TRIED = 64 * 1024
-"""Bytes of a connection that are tried as another protocol than the chosen one."""
+"""Bytes of a connection that are tried as a protocol other than the chosen one."""
 MOST_LINES = 20
 """Lines about one kind of problem in a capture; more of them are only counted."""
 TRIES = 8

@@ -229,7 +229,7 @@ def _stored_key(file: str) -> str | None:
 
 
 def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
-    """Whether the bytes begin with a frame of the schema, or of any protocol: then they are no whole packet."""
+    """Whether the bytes begin with a frame of the schema, or of any protocol: then they are not a whole packet."""
     if schema is None:
         from wirekit.conversation import recognise
 

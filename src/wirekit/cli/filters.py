@@ -133,7 +133,7 @@ class Selection:
         )
 
     def wants(self, each: Numbered) -> bool:
-        """Whether a frame, or a range of bytes that is no frame, matches."""
+        """Whether a frame, or a range of bytes that is not a frame, matches."""
         link, item, facts = each.link, each.item, each.facts
         if item is None or not self._in_time(item.time_us):
             return False
@@ -291,5 +291,5 @@ def _any_fits(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
 
 
 def _literal_address(pattern: str) -> str:
-    """A pattern in which the brackets of an IPv6 address are no character class: ``[[]::1]:*`` for ``[::1]:*``."""
+    """A pattern in which the brackets of an IPv6 address are not a character class: ``[[]::1]:*`` for ``[::1]:*``."""
     return ADDRESS.sub("[[]", pattern)

@@ -116,7 +116,7 @@ class Matching:
 
     Attributes:
         selected: selects the frames.
-        any_matched: whether any frame, or any bytes outside of frames, matched.
+        any_matched: whether any frame, or any bytes outside frames, matched.
 
     Args:
         selected: as above.

@@ -73,7 +73,7 @@ def _text(decoded: Decoded, segment: tcp.Segment) -> str:
 
 
 class Piece(NamedTuple):
-    """A frame of a connection, or bytes that are no frame.
+    """A frame of a connection, or bytes that are not a frame.
 
     Attributes:
         number: the number of the packet with its last byte.

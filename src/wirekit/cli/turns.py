@@ -30,7 +30,7 @@ def decode_turns(
     Args:
         sides: for each turn 0 or 1, its sender.
         protocol: empty to recognise it.
-        alone: for each side, if the two are no conversation.
+        alone: for each side, if the two are not a conversation.
     """
     from wirekit.conversation import SIDES, Conversation
 

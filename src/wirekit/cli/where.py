@@ -70,7 +70,7 @@ class _Expression:
         schema: the columns.
 
     Raises:
-        Misuse: in DuckDB's words, if it is no expression over these columns.
+        Misuse: in DuckDB's words, if it is not an expression over these columns.
     """
 
     def __init__(self, expression: str, schema: pa.Schema) -> None:

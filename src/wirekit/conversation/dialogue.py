@@ -35,7 +35,7 @@ THOROUGH = 10
 MOST_THOROUGH = 256
 """The largest frame with invalid text that a search decodes: a larger one could use up its budget for a long time."""
 _OF_A_RUN = frozenset({"protocol", "requests", "effort", "whole"})
-"""Attributes that are no state of the connection, or that the conversation stores."""
+"""Attributes that are not state of the connection, or that the conversation stores."""
 
 
 Names = dict[str, dict[Any, dict[str, Any]]]

@@ -229,7 +229,7 @@ class Conversation:
         if the gap ends before; otherwise at the next frame that decodes cleanly.
 
         Raises:
-            Misuse: for another side, and for a length that is no number of at least 0.
+            Misuse: for another side, and for a length that is not a number of at least 0.
         """
         direction = self._direction(side)
         number: Any = length

@@ -1,4 +1,4 @@
-"""Recognises the protocol of a connection whose first bytes are no whole frame, as of one joined in the middle."""
+"""Recognises the protocol of a connection whose first bytes are not a whole frame, as of one joined in the middle."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Case:
         """The case of ``to_json`` and its bytes.
 
         Raises:
-            Misuse: for JSON that is no case.
+            Misuse: for JSON that is not a case.
         """
         names = ("key", "kind", "path")
         if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):

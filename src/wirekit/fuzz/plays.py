@@ -69,7 +69,7 @@ def play_of(line: Any, data: bytes) -> Play:
     """The play of ``to_json`` and the bytes that were sent.
 
     Raises:
-        Misuse: for JSON that is no play.
+        Misuse: for JSON that is not a play.
     """
     case = Case.from_json(line, data)
     if (

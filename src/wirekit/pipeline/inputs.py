@@ -222,7 +222,7 @@ def advised(error: WireError, path: str) -> WireError:
 
 
 def use_of(path: str) -> str:
-    """The command that can read a file which is no capture and has no messages, or what to do before."""
+    """The command that can read a file which is not a capture and has no messages, or what to do before."""
     layout = stored_kind(path, messages=False)
     if layout != CAPTURE:
         return f"`wirekit decode` shows a file of {layout}, `wirekit inspect` checks its directory"

@@ -36,7 +36,7 @@ def unplaced(item: Item | None, messages: Sequence[Message]) -> int:
 
     Args:
         item: the frame of the messages.
-        messages: some of its messages; none if it is no frame.
+        messages: some of its messages; none if it is not a frame.
     """
     if not isinstance(item, Frame) or item.description.role != "response":
         return 0

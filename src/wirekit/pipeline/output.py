@@ -8,7 +8,7 @@ If a run is killed earlier, the next run removes its files. So files without a c
 are under way. For a lake with Delta tables, the transactions of their logs are planned as well, and executed before the
 commit is moved.
 
-A folder that no run wrote is refused before anything is read; foreign files in a lake stay. Nothing outside of the
+A folder that no run wrote is refused before anything is read; foreign files in a lake stay. Nothing outside the
 folder is ever changed: a symbolic link at a name that a run writes to is refused. Leftovers of an earlier run in
 ``.wirekit`` are removed only if the lock file there has the mark of a run.
 """

@@ -137,7 +137,7 @@ def _check_filter(table: str, filter: object) -> None:
 
 
 def _check_choice(protocol: str, ports: object) -> None:
-    """Refuses ports that are no mapping of port numbers, and protocols that have no connections."""
+    """Refuses ports that are not a mapping of port numbers, and protocols that have no connections."""
     if not isinstance(ports, Mapping | None):
         raise Misuse(f"read: ports must be a mapping of ports to protocols, not {quoted(ports)}")
     for port in ports or ():

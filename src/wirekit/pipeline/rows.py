@@ -41,7 +41,7 @@ class Rows:
     def add(self, row: Mapping[str, Any] | tuple[Any, ...], size: int = 0) -> pa.RecordBatch | None:
         """Adds a row whose long values have ``size`` bytes; returns a batch when one is full.
 
-        Columns that the mapping lacks are null. Keys that are no column of the table are ignored.
+        Columns that the mapping lacks are null. Keys that are not a column of the table are ignored.
         """
         self._rows.append(row if isinstance(row, tuple) else tuple(map(row.get, self._names)))
         self._bytes += size + _ROW_COST

@@ -243,7 +243,7 @@ def message_values(
 
 
 def is_leaf(place: Place, slot: int) -> bool:
-    """Whether a field has a column: it is no message, or a message in a list without fields."""
+    """Whether a field has a column: it is not a message, or a message in a list without fields."""
     each = place.field
     return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
 

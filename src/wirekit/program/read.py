@@ -467,7 +467,7 @@ class _Reader(Branches):
         def verify() -> Value:
             start, end = state.begins[total.first], state.ends[total.last]
             if total.content:
-                assert length is not None, "registration refuses other fields than byte strings"
+                assert length is not None, "registration refuses fields other than byte strings"
                 start = self.let("-", end, self.operand(length))
             at, good = state.begins[total.at], self.fresh()
             if form is None:

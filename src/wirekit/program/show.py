@@ -63,7 +63,7 @@ class Show:
         return self.program.messages[number].path or "(value)"
 
     def value(self, value: Any) -> str:
-        """The text of a field that is no register."""
+        """The text of a field that is not a register."""
         match value:
             case Column() | Repeated():
                 return value.path or "(value)"

@@ -43,7 +43,7 @@ class WriteProgram(Program):
 
     Attributes:
         own: by the number of a list, its own column; ``element``, the register with the index of its element.
-        fixed: size in bytes of all numbers outside of lists, for a first estimate of the output size.
+        fixed: size in bytes of all numbers outside lists, for a first estimate of the output size.
         stamps: by the slot of a column, a register that is initially -1.
     """
 
@@ -431,7 +431,7 @@ def write(
 
 
 def _fixed(body: Body) -> int:
-    """Size in bytes of all numbers outside of lists."""
+    """Size in bytes of all numbers outside lists."""
     size = 0
     for step in body:
         if isinstance(step, steps.Each):

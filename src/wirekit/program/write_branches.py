@@ -27,7 +27,7 @@ from wirekit.program.write_fields import ABSENT, NULL, Fields
 from wirekit.program.write_steps import Each, Elements, Insert, Reserve, Store, Unread
 
 LIST = "list"
-"""The kind of a column that is no column of a batch, but has the ranges of the elements of a list."""
+"""The kind of a column that is not a column of a batch, but has the ranges of the elements of a list."""
 UNREAD = "has a value, but the layout has none here"
 ENDS = "it begins with the bytes that end the list"
 Work = Callable[[], None]

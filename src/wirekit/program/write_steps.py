@@ -86,7 +86,7 @@ class Bytes(Step):
     Attributes:
         start, length: registers for their place in the column's data.
         absent, null: faults for a missing column, and for a null; None if that means no bytes.
-        outside: the fault for offsets outside of the data.
+        outside: the fault for offsets outside the data.
         verdict, lost: a verdict, and the fault if it says that the original bytes are lost.
         nothing: the length that means null, or None.
         most, over: the greatest length, and the fault for a greater one.

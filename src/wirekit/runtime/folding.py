@@ -1,8 +1,8 @@
 """Combines steps into runs that the interpreter executes at once: numbers with their bit fields, checks and marks.
 
 Executing an opcode costs as much as reading a number. So consecutive numbers are read in runs, which also contain the
-checks of these numbers. A run may end a bad record for another reason than its single steps would; the reference engine
-gives the actual reason.
+checks of these numbers. A run may end a bad record for a different reason than its single steps would; the reference
+engine gives the actual reason.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Shape:
 
 
 def constant_key(key: Any) -> None:
-    """Refuses a key that is no text, such as a column.
+    """Refuses a key that is not text, such as a column.
 
     Raises:
         Misuse: it is none.

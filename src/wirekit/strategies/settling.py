@@ -100,7 +100,7 @@ class Settling(Drawing):
             branch = decision.branch_of.get(values)
             if branch is not None:
                 by_branch.setdefault(branch, []).append(values)
-        if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a value from outside that is no candidate
+        if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a value from outside that is not a candidate
             return outcomes(decision, pools, lambda up, names: not_known(), self.context)
         return by_branch
 

@@ -41,7 +41,7 @@ REMEDIES = {
 
 
 def checked(init: Init) -> Init:
-    """A constructor that refuses arguments of other types than those of its annotations.
+    """A constructor that refuses arguments whose types differ from its annotations.
 
     Raises:
         Misuse: when called with such an argument.
@@ -69,7 +69,7 @@ def checked(init: Init) -> Init:
 
 
 def refuse_unless_fit(owner: str, name: str, value: Any, hint: Any) -> None:
-    """Refuses a value of another type than an annotation's.
+    """Refuses a value whose type differs from an annotation.
 
     Raises:
         Misuse: naming the owner of the annotation, the argument, and what to pass.

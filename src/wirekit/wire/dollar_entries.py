@@ -47,7 +47,7 @@ def load_extras(
 
 
 def refuse_unknown(mapping: Mapping[str, Any], fields: Iterable[str], entries: tuple[str, ...] = ()) -> None:
-    """Refuses a mapping in the JSON form that has other names than fields and some ``$`` entries.
+    """Refuses a mapping in the JSON form that has names other than fields and some ``$`` entries.
 
     Raises:
         Misfit: the text has the name.

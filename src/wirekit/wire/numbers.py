@@ -485,7 +485,7 @@ def load_symbol(table: SymbolTable, value: Any) -> Any:
     """The symbol for a number, a name or its JSON form; a symbol is returned unchanged.
 
     Raises:
-        Misfit: the JSON form has another symbol than its number.
+        Misfit: the symbol in the JSON form does not match its number.
     """
     if isinstance(value, str):
         return table[value]

@@ -97,7 +97,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             if missing > 0 or key in _PACKETS or key in _INSIDE:
                 reason, detail = "cut" if missing > 0 else "damaged", str(decoded.error)
             if missing <= 0 or not _ends_in_options(decoded.value, decoded.error):
-                break  # such as a datagram that is no tunnel
+                break  # such as a datagram that is not a tunnel
             options = bytes(min(missing, tcp.MOST_OPTIONS))
             decoded, padded = decode(data + options, key, offset=offset), packet._replace(data=packet.data + options)
             if decoded.error is not None:

@@ -94,7 +94,7 @@ def read_turns(text: str) -> Input | None:
     """The pieces that ``socat -x`` and ``ngrep -x`` print, with their senders; None for other text.
 
     Raises:
-        Misuse: for a line of another kind, a piece of another length than its head says.
+        Misuse: for a line of another kind, or a piece whose length differs from its head.
     """
     head, row = next((each for each in _TURNS.values() if each[0].search(text)), (None, None))
     if head is None or row is None:

@@ -80,7 +80,7 @@ def measure(text: str) -> Layout | None:
 
 
 def _other_count(lines: list[Line]) -> int:
-    """Lines that are no dump, except those from a closing bracket up to the next dump, as in a log."""
+    """Lines that are not a dump, except those from a closing bracket up to the next dump, as in a log."""
     count, inside = 0, True
     for line in lines:
         if line.kind == "data":

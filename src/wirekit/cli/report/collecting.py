@@ -34,7 +34,7 @@ BUCKETS_OF_OCTAVE = 4
 
 
 class Row(NamedTuple):
-    """A frame, or a range of bytes that is no frame (``number`` 0)."""
+    """A frame, or a range of bytes that is not a frame (``number`` 0)."""
 
     ordinal: int
     number: int

@@ -77,7 +77,7 @@ class ScanProgram:
     Attributes:
         places: the types and sizes of each entry, by number.
         lists_first: the same, lists before columns.
-        columns: those of the columns that are no columns of the scan itself.
+        columns: those of the columns that are not columns of the scan itself.
         table: the table of a scan without addresses.
         messages: the place of the first protobuf message in the table.
         addresses: (words, places in the table): each word takes the number at its place in the table.

@@ -66,7 +66,7 @@ def read_header(
         data: the buffer.
 
     Raises:
-        WireError: the bytes are no header, or select no layout.
+        WireError: the bytes are not a header, or select no layout.
     """
     assert isinstance(layout, ir.Structure)
     assert isinstance(node, Struct)

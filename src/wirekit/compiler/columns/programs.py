@@ -167,7 +167,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     """The program for records whose layout a header selects.
 
     Raises:
-        WireError: the bytes are no header of the schema, or select no layout.
+        WireError: the bytes are not a header of the schema, or select no layout.
     """
     schema = registry[key]
     header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())

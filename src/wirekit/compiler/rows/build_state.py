@@ -88,13 +88,13 @@ class State:
 
 
 def integer(value: Any) -> None:
-    """Raises ``Unusual`` for values that are no integer, and for booleans."""
+    """Raises ``Unusual`` for values that are not an integer, and for booleans."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise Unusual
 
 
 def real(value: Any) -> None:
-    """Raises ``Unusual`` for values that are no number."""
+    """Raises ``Unusual`` for values that are not a number."""
     if not isinstance(value, (int, float)):
         raise Unusual
 
@@ -114,7 +114,7 @@ def octets(value: Any) -> bytes:
 
 
 def sequence(value: Any) -> None:
-    """Raises ``Unusual`` for values that are no list or tuple."""
+    """Raises ``Unusual`` for values that are not a list or tuple."""
     if not isinstance(value, (list, tuple)):
         raise Unusual
 

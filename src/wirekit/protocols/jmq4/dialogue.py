@@ -219,7 +219,7 @@ def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[st
 
 
 def _batch(protocol: str, message: Any, body: bytes) -> Any:
-    """The messages of a batch, or None if it is no batch: bits 13 to 15 must be 0, and the source JoyQueue itself.
+    """The messages of a batch, or None if it is not a batch: bits 13 to 15 must be 0, and the source JoyQueue itself.
 
     JoyQueue reads as many messages as the flag says and ignores the rest of the body.
     """

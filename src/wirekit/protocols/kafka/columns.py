@@ -224,7 +224,7 @@ def _contents(
     Once a frame has more messages than ``_within_limits`` allows, no more of them are read.
 
     Args:
-        rows: the frame of each message outside of wrappers, and of each wrapper.
+        rows: the frame of each message outside wrappers, and of each wrapper.
         owners, codecs, values: for each wrapper, its frame, its codec (None if unknown), and its compressed value.
 
     Returns:

@@ -245,7 +245,7 @@ def _int64(number: int) -> int | None:
 
 
 def contents(message_set: Record) -> Iterator[Any]:
-    """For each decoded message of a set: the set in its value, None if it is no wrapper."""
+    """For each decoded message of a set: the set in its value, None if it is not a wrapper."""
     for entry in message_set.get("messages") or ():
         if "value" in (entry.get("message") or ()):
             yield content(entry.message.value)

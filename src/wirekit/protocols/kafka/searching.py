@@ -1,4 +1,4 @@
-"""Finds the next message in a segment or message set after bytes that are no message.
+"""Finds the next message in a segment or message set after bytes that are not a message.
 
 A message is recognised by its own numbers: a size that fits the file or set, an offset after those before the damage
 and within the range of a segment, a good CRC. The reader that continues there checks the message in full.
@@ -82,7 +82,7 @@ class Search:
         return start + size if size > 0 and self.is_end(start, start + size) else self._next(start + 1)
 
     def is_end(self, start: int, end: int) -> bool:
-        """Whether bytes that are no good message may be one that begins and ends here.
+        """Whether bytes that are not a good message may be one that begins and ends here.
 
         The next message must begin at ``end``. If a message inside has an offset before that of the next one, it is not
         in the value of a message: the size of the bytes is wrong, and leads to the beginning of a message by chance.

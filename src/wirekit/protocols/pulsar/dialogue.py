@@ -117,7 +117,7 @@ UNPAIRED = {
     "server": frozenset({"CLOSE_PRODUCER", "CLOSE_CONSUMER"}),
     "client": frozenset(answer for answers in ANSWERS.values() for answer in answers),
 }
-"""Commands with a request id that are no response of a broker, or no request of a client."""
+"""Commands with a request id that are not responses of a broker, or not requests of a client."""
 COMMAND_FIELDS = {number: field.name for number, field in COMMAND.message.fields.items() if field.message is not None}
 """The field of the sub-message that a type of command has."""
 NO_REQUEST = 2**64 - 1

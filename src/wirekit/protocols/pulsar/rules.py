@@ -4,9 +4,9 @@ Sources: ``SPECIFICATION`` is the binary protocol specification (pulsar.apache.o
 sections; ``EARLIER`` its edition of protocol version 6, which describes every field; ``PROTO`` PulsarApi.proto with its
 comments; ``BROKER`` apache/pulsar, where the documents are silent.
 
-A broker may close a producer or consumer at any moment. Commands that the client sends before it learns of that are no
-violation: the state is unknown then. Lookups may use HTTP or another connection: their rules check only topics that
-were looked up on the same connection, and are warnings.
+A broker may close a producer or consumer at any moment. Commands that the client sends before it learns of that violate
+no rule: the state is unknown then. Lookups may use HTTP or another connection: their rules check only topics that were
+looked up on the same connection, and are warnings.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Step(NamedTuple):
         parse: reads any member.
         unpack, size: read an integer if no spans are requested; None and 0 for other members.
         table: the symbols of the integer, or its bit fields, if it has some.
-        low, high: a number outside of these bounds is left to ``parse``.
+        low, high: a number outside these bounds is left to ``parse``.
         frame: whether a number above the limit ``frame`` is left to ``parse``, too.
     """
 

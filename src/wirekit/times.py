@@ -1,4 +1,4 @@
-"""Times since the epoch, in the years 1 to 9999: tables have null, and texts a number, in place of any other time."""
+"""Times since the epoch in the years 1 to 9999; any other time is null in tables and a number in text."""
 
 from __future__ import annotations
 

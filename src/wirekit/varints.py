@@ -1,7 +1,7 @@
-"""Integers that tell their own size.
+"""Integers of variable size.
 
 LEB128, zigzag, signed LEB128 and VLQ have groups of 7 bits: every byte but the last has its highest bit set. In the
-other forms the first byte tells the size. A number may be written in more bytes than it needs.
+other forms the first byte gives the size. A number may be written in more bytes than it needs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Renders a program as a compiled function of its own, with one block of code for each step.
 
-Such a kernel reads the same as the interpreter, about twice as fast, and takes seconds to compile; the interpreter is
+A kernel gives the same results as the interpreter about twice as fast, but takes seconds to compile; the interpreter is
 compiled once for all layouts. Registers become local variables, and known values become constants. Lists, attempts and
 text up to a delimiter have no kernel, so only the interpreter runs programs that contain them. Protobuf messages are
 read by the tables of their types.

@@ -1,7 +1,6 @@
 """Memory of the parts of a decoded value in bytes: the maximum of 64-bit CPython 3.11 to 3.13, rounded up.
 
-``wirekit.compiler.costs`` adds them up for a layout. They are here so that
-decoding need not import the compiler.
+``wirekit.compiler.costs`` adds them up for a layout. They are here so that decoding need not import the compiler.
 """
 
 from __future__ import annotations

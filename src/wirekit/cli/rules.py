@@ -53,14 +53,14 @@ def check_captures(captures: list[Parts], choice: Choice, form: str, road: str) 
     for parts in captures:
         checks = RuleChecks()
 
-        def found(link: Link, violation: Violation, path: str = parts[0]) -> None:
+        def show_violation(link: Link, violation: Violation, path: str = parts[0]) -> None:
             severities[violation.rule.severity] += 1
             if show is None:
                 print_json(_line(path, link, violation))
             else:
                 show.violation(path, link, violation)
 
-        status |= _check(parts, choice, road, checks, found)
+        status |= _check(parts, choice, road, checks, show_violation)
         checked += checks.checked
         for why, size in sorted((+checks.unchecked).items()):
             say(f"{parts[0]}: {plural(size, 'byte')} {why}")
@@ -69,21 +69,19 @@ def check_captures(captures: list[Parts], choice: Choice, form: str, road: str) 
     return 1 if severities else status
 
 
-def _check(
-    parts: Parts, choice: Choice, road: str, checks: RuleChecks, found: Callable[[Link, Violation], None]
-) -> int:
+def _check(parts: Parts, choice: Choice, road: str, checks: RuleChecks, take: Callable[[Link, Violation], None]) -> int:
     """Checks a capture, and reports its violations; returns 1 if it could not be read to its end."""
     if (files := inputs_by_columns(parts, road)) is not None:
         from wirekit.cli.filters_columns import Selected
         from wirekit.cli.rules_columns import RuleWindows
 
-        windows = RuleWindows(files, choice, Selected(Selection()), checks, found)
+        windows = RuleWindows(files, choice, Selected(Selection()), checks, take)
         if windows.read():
             return windows.status
     followed = FollowedCapture(parts, choice)
     for link, item in followed:
         for violation in checks.take(link, item):
-            found(link, violation)
+            take(link, violation)
     return followed.status
 
 

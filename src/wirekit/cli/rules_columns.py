@@ -25,7 +25,7 @@ class RuleWindows(NumberedWindows):
     Args:
         files, choice, selected, shown, summary: as for ``NumberedWindows``.
         checks: checks all frames, also those that are not selected; None for no checks.
-        found: called with each violation of a connection when this has ended.
+        violated: called with each violation of a connection when this has ended.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class RuleWindows(NumberedWindows):
         choice: Choice,
         selected: Selected,
         checks: RuleChecks | None,
-        found: Callable[[Link, Violation], None],
+        violated: Callable[[Link, Violation], None],
         shown: dict[str, Table] | None = None,
         summary: Summary | None = None,
     ) -> None:
         super().__init__(files, choice, selected, shown, summary)
-        self._checks, self._found = checks, found
+        self._checks, self._violated = checks, violated
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
@@ -60,4 +60,4 @@ class RuleWindows(NumberedWindows):
     def over(self, link: Link) -> None:
         """Reports the violations of a connection that has ended."""
         for violation in self._checks.take(link, None) if self._checks is not None else ():
-            self._found(link, violation)
+            self._violated(link, violation)

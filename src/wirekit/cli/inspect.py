@@ -36,7 +36,8 @@ from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
 from wirekit.cli.report import Report, write
-from wirekit.cli.rules import RuleChecks, check_captures, list_rules
+from wirekit.cli.rule_checks import RuleChecks
+from wirekit.cli.rules import check_captures, list_rules
 from wirekit.cli.selected_names import Names
 from wirekit.cli.where import WhereFrames
 from wirekit.errors import Misuse, WireError, plural

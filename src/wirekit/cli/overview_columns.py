@@ -17,7 +17,7 @@ from wirekit.cli.frame_numbers import NumberedFrames, WindowItem
 from wirekit.cli.numbered import NOTHING
 from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNNAMED, Overview
 from wirekit.cli.overview_objects import CallRows, is_response
-from wirekit.cli.rules import RuleChecks
+from wirekit.cli.rule_checks import RuleChecks
 from wirekit.cli.rules_columns import RuleWindows
 from wirekit.conversation import Frame
 from wirekit.pipeline.inputs import Input

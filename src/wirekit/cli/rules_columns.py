@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import NumberedFrames, NumberedWindows, WindowItem, in_order
-from wirekit.cli.rules import RuleChecks
+from wirekit.cli.rule_checks import RuleChecks
 from wirekit.conversation import Frame
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Batch

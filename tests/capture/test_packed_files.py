@@ -82,6 +82,10 @@ class TestCompressed:
         with pytest.raises(Limit) as caught:
             open_capture(path, limits=Limits(ratio=100))
         assert caught.value.limit == "decompression_ratio"
+        try:
+            open_capture(path, limits=Limits(ratio=caught.value.actual)).close()
+        except Limit as error:
+            assert error.actual > error.allowed  # noqa: PT017  # it need not be raised
         smaller = write(PACK[name](pcap(bytes(1 << 20), link_type=147)))
         open_capture(smaller, limits=Limits(ratio=100)).close()
 

@@ -347,7 +347,8 @@ def _copied(source: IO[bytes], packing: Packing | None, limits: Limits) -> tuple
             if size > limits.decompressed:
                 raise Limit("decompressed", limits.decompressed, size, protocol="net", offset=size)
             if size > _RATIO_FLOOR and packing and source.seekable() and size > limits.ratio * source.tell():
-                raise Limit("decompression_ratio", limits.ratio, size // source.tell(), protocol="net", offset=size)
+                ratio = -(-size // source.tell())  # rounded up, as it exceeds the limit
+                raise Limit("decompression_ratio", limits.ratio, ratio, protocol="net", offset=size)
             target.write(chunk)
     except Unpacking as error:
         ended = cut_short(packing, error, size)

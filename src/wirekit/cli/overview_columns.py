@@ -16,7 +16,7 @@ from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import NumberedFrames, WindowItem
 from wirekit.cli.numbered import NOTHING
 from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNNAMED, Overview
-from wirekit.cli.overview_objects import CallRows, is_response
+from wirekit.cli.overview_objects import CallRows, answers_slowly
 from wirekit.cli.rule_checks import RuleChecks
 from wirekit.cli.rules_columns import RuleWindows
 from wirekit.conversation import Frame
@@ -87,7 +87,7 @@ class OverviewWindows(RuleWindows):
             self._rows.take(link, *completed, chosen=matches)
             if isinstance(item, Frame):
                 item.messages = []
-                if is_response(item):
+                if answers_slowly(item, self._overview.least_slow):
                     self._responses.append((completed[0], each))
             if self._checks is None:
                 each.numbered = each.numbered._replace(item=None, facts=NOTHING)

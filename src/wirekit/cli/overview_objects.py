@@ -52,7 +52,7 @@ class CallRows:
         """Counts the next item that ``counting`` has given, if it is chosen, and the calls that it completes."""
         call_id, emitted = self._waiting.popleft()
         self.take(each.link, call_id, emitted, chosen=chosen)
-        if is_response(each.item):
+        if answers_slowly(each.item, self._overview.least_slow):
             self._overview.number(call_id, each.frame)
 
     def take(self, link: Link, call_id: str, emitted: Iterable[Emitted], *, chosen: bool) -> None:
@@ -114,9 +114,11 @@ class CallRows:
         )
 
 
-def is_response(item: Item | None) -> bool:
-    """Whether an item is the response of an answered call."""
-    return isinstance(item, Frame) and item.request is not None and item.latency_us is not None
+def answers_slowly(item: Item | None, least_us: int) -> bool:
+    """Whether an item is the response of a call with at least a latency."""
+    if not isinstance(item, Frame) or item.request is None or item.latency_us is None:
+        return False
+    return item.latency_us >= least_us
 
 
 def _text(value: str | None) -> str | None:

@@ -16,6 +16,10 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
 MOST_REORDERED = 4096  # packets from the first segment beyond a hole to the one that fills it
 PIECE_COST = 256  # bytes of memory that a held segment counts besides its payload, as in ``wirekit.capture.tcp``
+RANKS, IN_ORDER, AT_FIN = 4, 2, 3  # ranks of a packet, of its bytes in order, and of its end; see ``follow_streams``
+# The words of a flow's state: its own, then those of each side; ``wirekit.road.streams`` describes them.
+LAST, RESET, OVER, SENDER, OF_FLOW = range(5)
+BEGUN, START, FOLLOWING, SIZE, ACKED, UNSEEN, HEARD, ENDED, FLOOR, OF_SIDE = range(10)
 
 
 @njit(nogil=True, cache=True)
@@ -155,8 +159,8 @@ def follow_streams(
 ) -> Any:  # fmt: skip
     """Follows each flow that is one plain connection: its bytes arrive, in any order, without another handshake.
 
-    Ranks order the events of a flow: four times the place in ``order`` of the packet that brings an event, plus 2 for
-    bytes in order, 3 for an end, and 0 or 1 for bytes that were held until then.
+    Ranks order the events of a flow: ``RANKS`` times the place in ``order`` of the packet that brings an event, plus
+    ``IN_ORDER`` for bytes in order, ``AT_FIN`` for an end, and 0 or 1 for bytes that were held until then.
 
     Args:
         order, begins: the rows of each flow, by time; ``put_in_order`` changes ``order``.
@@ -201,17 +205,14 @@ def follow_streams(
         ended[flow, :, :] = settle[:] = -1
         sender = 0 if source[row] == client[flow] else 1  # side of the first packet
         if resumed[flow]:
-            last, reset, over, sender = state[flow, 0], state[flow, 1], state[flow, 2], state[flow, 3]
+            words = state[flow]
+            last, reset, over, sender = words[LAST], words[RESET], words[OVER], words[SENDER]
             plain = True
             for side in range(2):
-                at = 4 + 9 * side
-                begun[side], start[side], following[side] = (
-                    state[flow, at] != 0,
-                    state[flow, at + 1],
-                    state[flow, at + 2],
-                )
-                before[side], acked[side], unseen[side] = state[flow, at + 3], state[flow, at + 4], state[flow, at + 5]
-                heard[side], ends[side], floor[side] = state[flow, at + 6], state[flow, at + 7], state[flow, at + 8]
+                words = state[flow, OF_FLOW + OF_SIDE * side :]
+                begun[side], start[side], following[side] = words[BEGUN] != 0, words[START], words[FOLLOWING]
+                before[side], acked[side], unseen[side] = words[SIZE], words[ACKED], words[UNSEEN]
+                heard[side], ends[side], floor[side] = words[HEARD], words[ENDED], words[FLOOR]
         else:
             opened[flow] = last = time[row]
             plain = last >= 0
@@ -264,7 +265,7 @@ def follow_streams(
                     waiting = other
                 if 0 <= settle[waiting] < now:
                     settle[waiting] = -1
-                    released[flow, waiting] = 4 * at + turn
+                    released[flow, waiting] = RANKS * at + turn
             both = ends[0] >= 0 and ends[1] >= 0
             distance = (sequence[row] - following[side] + HALF & MASK) - HALF
             if bits & (RST | SYN | FIN) and (settle[0] >= 0 or settle[1] >= 0):
@@ -335,7 +336,7 @@ def follow_streams(
                 if distance + here != (fresh[at] if here else 0):
                     plain = False
                     break
-                ended[flow, side, 0], ended[flow, side, 1] = 4 * at + 3, now
+                ended[flow, side, 0], ended[flow, side, 1] = RANKS * at + AT_FIN, now
                 ends[side] = now
                 if ends[1 - side] >= 0:
                     over = now
@@ -357,7 +358,7 @@ def follow_streams(
         for turn in range(2):
             side = leading if turn == 0 else 1 - leading
             if settle[side] >= 0:
-                released[flow, side] = 4 * stop + turn
+                released[flow, side] = RANKS * stop + turn
                 plain = plain and ends_here
             missed = acked[side] > before[side] + sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
             if final[flow] and ends[side] < 0 and missed:
@@ -371,13 +372,14 @@ def follow_streams(
             closed[flow], reason[flow] = reset, 2
         else:
             closed[flow], reason[flow] = last, 0
-        state[flow, 0], state[flow, 1], state[flow, 2], state[flow, 3] = last, reset, over, sender
+        words = state[flow]
+        words[LAST], words[RESET], words[OVER], words[SENDER] = last, reset, over, sender
         for side in range(2):
-            at = 4 + 9 * side
-            state[flow, at], state[flow, at + 1], state[flow, at + 2] = begun[side], start[side], following[side]
-            state[flow, at + 3], state[flow, at + 4] = before[side] + sizes[flow, side], acked[side]
-            state[flow, at + 5], state[flow, at + 6] = unseen[side], heard[side]
-            state[flow, at + 7], state[flow, at + 8] = ends[side], floor[side]
+            words = state[flow, OF_FLOW + OF_SIDE * side :]
+            words[BEGUN], words[START], words[FOLLOWING] = begun[side], start[side], following[side]
+            words[SIZE], words[ACKED] = before[side] + sizes[flow, side], acked[side]
+            words[UNSEEN], words[HEARD] = unseen[side], heard[side]
+            words[ENDED], words[FLOOR] = ends[side], floor[side]
 
 
 @njit(nogil=True, cache=True)
@@ -421,7 +423,7 @@ def copy_streams(
             ends[piece[side]] = to + count
             times[piece[side]] = time[row]
             sources[piece[side]] = first
-            ranks[piece[side]] = max(4 * at + 2, released[flow, side])
+            ranks[piece[side]] = max(RANKS * at + IN_ORDER, released[flow, side])
             piece[side] += 1
 
 

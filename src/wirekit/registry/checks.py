@@ -31,7 +31,11 @@ def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None
 
 
 def check_protocol(protocol: Protocol) -> None:
-    """Refuses a protocol whose name cannot begin a key, or with invalid names of layouts or objects."""
+    """Refuses a protocol with an invalid name, type, port or pattern, or with a name of a layout that it lacks.
+
+    Raises:
+        Misuse: naming the protocol and the declaration.
+    """
     _check_types(protocol)
     name = protocol.name
     if not re.fullmatch(r"[\w-]+", name):

@@ -163,7 +163,7 @@ class Protocol:
         """The declaration of the tables.
 
         Raises:
-            Misuse: the name is that of another object.
+            Misuse: ``tables`` names an object that does not exist or is not a ``Tables``.
         """
         from wirekit.tables import Tables
 
@@ -242,7 +242,11 @@ class Protocol:
         return f"{self.name}.{name}"
 
     def stream(self, side: str) -> str:
-        """The key of the frames that a side (``client`` or ``server``) sends."""
+        """The key of the frames that a side (``client`` or ``server``) sends.
+
+        Raises:
+            Misuse: the protocol has no byte stream.
+        """
         key = self._streams[side != "client"]
         if not key:
             raise Misuse(f"{self.name} has no byte stream; decode one of {', '.join(map(self.key, self.layouts))}")
@@ -250,7 +254,12 @@ class Protocol:
 
 
 def layouts(protocol: Protocol, schema: Callable[[str], Entry] = referred) -> dict[str, Callable[[], ir.Node]]:
-    """{key without the protocol: gives its IR}; ``schema`` returns the schema of a key, by default a registered one."""
+    """{key without the protocol: function that returns its IR}.
+
+    Args:
+        protocol: the protocol.
+        schema: returns the schema of a key; the default is the registered one.
+    """
 
     def layout(key: str) -> Callable[[], ir.Node]:
         return lambda: schema(key).layout
@@ -262,7 +271,7 @@ def load_object(place: str) -> Any:
     """The object that ``module:name`` names.
 
     Raises:
-        Misuse: there is no such module or object.
+        Misuse: there is no such module or object, or the module cannot be imported.
     """
     module, name = place.split(":")
     try:

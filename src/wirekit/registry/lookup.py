@@ -34,7 +34,7 @@ BUILT_IN = {
 }
 OF_YOUR_OWN = "a protocol of your own must be installed as a package, or registered"
 MOST_SIMILAR = 8
-"""The maximum number of keys that the error for a part of them lists; a Kafka API with four versions has as many."""
+"""The maximum number of keys that an error suggests for a part of a key; a Kafka API with four versions has eight."""
 WITHOUT_STREAM = ("net",)  # those without a byte stream; recognising a stream does not import them
 
 

@@ -54,5 +54,5 @@ def _may_add(place: str) -> bool:
                     if ENTRY_POINTS.encode() in file.read():
                         return True
             except OSError:
-                continue  # the protocol has none
+                continue  # the package has no entry points
     return False

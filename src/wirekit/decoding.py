@@ -164,11 +164,15 @@ def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = No
 
 
 def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
-    """The key of the first frame in bytes of a protocol: the client's layout, or the server's if it fits better.
+    """The key of the first frame in bytes of a protocol: that of the client's frames, the server's, or another layout.
 
-    A frame that another layout identifies as the client's has the key of that layout. A frame that only its header
-    identifies has the client's key, even if its body is unknown. So has one that its dialogue identifies, with bytes
-    left over, unless it is a clean frame of the server under some context.
+    The key is that of the server if a context is given. Without a context it is that of the client if the bytes are a
+    frame of the client without gaps, or the beginning of one. If another layout in ``recognised_by`` fits the whole
+    frame, it is the key of that layout.
+
+    The key of the client also applies to a frame whose header only the client writes, even if its body is unknown, and
+    to a frame with gaps that the dialogue attributes to the client, unless a response of some context fits it.
+    All other frames have the key of the server.
     """
     protocol = registry.protocol(name)
     client, server = protocol.stream("client"), protocol.stream("server")

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 Buffer = bytes | bytearray | memoryview
 TIMES_BEFORE_COMPILING = 4
 TIMES_BEFORE_REFERENCE = 8
-"""Values of a key in a row on which generated code gave up, before the reference engine reads small ones at once."""
+"""After generated code gave up on this many values of a key in a row, the reference engine decodes small values."""
 TIMES_BEFORE_RETRY = 16
-"""After that, generated code is still tried on one in this many values."""
+"""Generated code is then still tried on one in this many values."""
 SMALL = 256
+"""The maximum size of a small value in bytes."""
 
 
 class Params(dict[str, Any]):
@@ -59,6 +60,9 @@ class Decoded:
             ``error``; each further error has a bad ``layout`` check.
         consumed: size of the value in bytes.
         context: the context given by the caller.
+        limits: the limits of this decoding.
+        decrypt: the function of the caller that decrypts, or None.
+        sources: (bytes, path of the field) of each piece of decompressed data; ``source`` n is ``sources[n - 1]``.
     """
 
     __slots__ = (

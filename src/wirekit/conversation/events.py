@@ -56,6 +56,7 @@ class Message(NamedTuple):
     """One application message from a frame or a log segment, also from compressed sets and batches.
 
     Attributes:
+        topic, partition: None if the bytes do not tell them.
         offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None if not assigned yet.
         timestamp: milliseconds since the epoch, or None.
         timestamp_type: ``CreateTime``, ``LogAppendTime``, ``PublishTime``, or None.
@@ -65,6 +66,7 @@ class Message(NamedTuple):
         crc: the checksum as stored, or None.
         check: the verdict on ``crc``: ``ok``, ``bad`` or ``absent``; in a wrapper, the worse of this and the wrapper's.
         schema: the key of the frame or record that contains it.
+        protocol: the name of the protocol.
         details: further facts of its protocol by name (docs/json.md), as plain JSON data.
         facts: columns of the table ``messages`` that have no attribute here, by name.
     """
@@ -115,11 +117,13 @@ class Frame:
     """A frame of a conversation.
 
     Attributes:
+        protocol: the name of the protocol.
         side: the sender, ``client`` or ``server``.
         offset: number of bytes before it in its direction.
         data: the bytes of the frame.
         time_us: arrival time of its last byte, microseconds since the epoch, or None.
         decoded: value, checks, gaps, error; its offsets count from the start of the direction.
+        description: its role, API, version and correlation id.
         request: for a response, the request it answers.
         reason: why the body of a whole frame could not be decoded, why the frame is unexpected here, or why the frame
             is cut; ``Undeclared`` if only the layout of the body is missing.
@@ -210,6 +214,10 @@ class Quarantined(NamedTuple):
     """Bytes of a direction that could not be decoded.
 
     Attributes:
+        side: the sender, ``client`` or ``server``.
+        offset: number of bytes before them in their direction.
+        data: the bytes.
+        time_us: arrival time of the last bytes received, microseconds since the epoch, or None.
         reason: the reason, as text.
         path, error_offset: the field where decoding failed, and its offset in the direction, if decoding began.
     """

@@ -87,7 +87,8 @@ class Conversation:
     def state(self) -> dict[str, Any]:
         """The state that ``restore`` needs to continue the connection, in values that ``wirekit.plain`` can store.
 
-        Limits and keys are not part of it. It contains the bytes of waiting requests; ``restore`` decodes them again.
+        Limits and ``decrypt`` are not part of it. It contains the bytes of waiting requests; ``restore`` decodes them
+        again.
         """
         return {
             "directions": {side: each.state() for side, each in self._directions.items()},
@@ -251,6 +252,9 @@ class Conversation:
 
         A frame that has begun is decoded as far as possible (``Frame.announced``); other leftover bytes are
         quarantined.
+
+        Raises:
+            Misuse: for another side.
         """
         events: list[Event] = []
         for name in SIDES if side is None else (side,):
@@ -502,7 +506,7 @@ class Conversation:
 
 
 def _announced(begin: Heading, data: bytes | bytearray, key: str, limits: Limits) -> int | None:
-    """The size of the frame that some bytes begin with, by its own length; None if they do not contain all of it.
+    """The size of the frame that some bytes begin with, by its own length; None if its length is incomplete.
 
     Raises:
         WireError: the length is invalid.

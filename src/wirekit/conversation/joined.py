@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
 RECOGNISE_WITHIN = 64 * 1024
-"""Bytes of a connection by which its protocol is recognised; of each side, they are searched for frames."""
+"""The most bytes by which the protocol of a connection is recognised; as many of each side are searched for frames."""
 LEAST_INSIDE = 9
+"""The size of the smallest frame that is searched for, bytes."""
 MOST_SHORT = 4096
 """The number of short frames whose fit to a protocol is cached."""
 CREDIT_INSIDE = 2

@@ -82,7 +82,7 @@ def recognise(
         names: the protocols to try; by default all that have a byte stream.
         sides_known: whether a handshake identified the client; otherwise the bytes may identify it.
         rivals: whether the reason also describes how the bytes fit other protocols.
-        settled: whether to determine, if no protocol fits, if more bytes could still show one; otherwise
+        settled: whether to find out, if no protocol fits, if one could still fit with more bytes; otherwise
             ``certain`` is False in that case.
     """
     client, server = after_header(client), after_header(server)
@@ -232,7 +232,7 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
 
 
 def _heading(key: str, limit: int) -> Heading | None:
-    """The heading of a layout, from the third or so request on: generating it loads the compiler."""
+    """The heading of a layout; None for the first ``FEW_TIMES`` requests, because generating it loads the compiler."""
     if _asked_times[key] <= FEW_TIMES:
         _asked_times[key] += 1
         if _asked_times[key] <= FEW_TIMES:
@@ -249,7 +249,7 @@ def _heading_of() -> Callable[[str, int], Heading]:
 
 _asked_times: Counter[str] = Counter()
 _Tail = Callable[[], bool]
-"""Whether a frame has begun that may be one of the protocol's."""
+"""Determines whether bytes may begin a frame of the protocol, or whether more bytes are needed to tell."""
 
 
 def _yes() -> bool:
@@ -270,7 +270,7 @@ class _First(NamedTuple):
     Attributes:
         heading: the heading of the layout; None before it was generated.
         frames: the whole frames, without those whose own length excludes them.
-        tail: the bytes after them.
+        tail: determines whether the bytes after them may begin another frame.
     """
 
     heading: Heading | None
@@ -282,6 +282,7 @@ _NOTHING = _First(None, [], _yes)
 
 
 def _first_frames(protocol: Protocol, data: bytes, side: str) -> _First:
+    """The first frames in the bytes of a side, at most ``FRAMES_TO_RECOGNISE``."""
     frames: list[bytes] = []
     position = 0
     key = protocol.stream(side)

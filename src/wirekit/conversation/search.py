@@ -38,6 +38,8 @@ class Direction:
     """Bytes of one direction that are not decoded yet.
 
     Attributes:
+        buffer: the bytes.
+        offset: number of bytes before them in the direction.
         short: ``PER_SHORT`` for each frame shorter than the minimum of its layout, less the bytes of other frames.
         lost: why framing was lost, "" while it was not.
         headed: whether the header before the first frame was handled.
@@ -48,6 +50,7 @@ class Direction:
         whole: a heap of (start, end) offsets of possible frames that have become complete.
         credit: the budget of the search. When it is used up, the search waits for more bytes, so that its time is
             linear in the bytes received.
+        time_us: the time of the last bytes received, microseconds since the epoch, or None.
     """
 
     buffer: bytearray = field(default_factory=bytearray)

@@ -36,7 +36,8 @@ class Follower:
 
     Args:
         link: the connection.
-        begun: whether the link has the client of its protocol; otherwise the bytes show it, unless the handshake does.
+        begun: whether the link's client is known to be the client of its protocol; if not, the handshake shows the
+            client, and without one the bytes do.
     """
 
     __slots__ = (
@@ -481,7 +482,7 @@ def _time_us(event: tcp.Data | tcp.Gap) -> int | None:
 def follow(
     segments: Iterable[tcp.Segment], choice: Choice | None = None, settings: tcp.Settings | None = None
 ) -> Iterator[tuple[Link, Item | None]]:
-    """The items of a capture, each with its connection; None at the end of each connection.
+    """The items of a capture, each with its connection; after the last item, every connection with None.
 
     Args:
         segments: in capture order.

@@ -32,7 +32,9 @@ from wirekit.times import day
 from wirekit.values import Check, json_text, to_json
 
 PART_BYTES = 1 << 20
+"""The most bytes in a row of ``quarantine``; longer pieces have several rows."""
 LARGEST_VALUE = 512 << 20
+"""The most characters of a value in ``frames``."""
 
 
 def flow_batches(

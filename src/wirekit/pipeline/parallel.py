@@ -122,7 +122,7 @@ def run(
         shuffled: whether captures are shuffled by flow; None for the captures that would keep one task busy alone.
         bundle: approximate bytes of captures that are committed together. By default a bundle keeps all cores busy, and
             no capture is cut: one task reads the files of a bundle that belong to a capture of several bundles.
-        how: see ``publish``.
+        options: see ``publish``.
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.

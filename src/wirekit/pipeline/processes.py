@@ -42,7 +42,7 @@ def run(
         processes: the number of processes.
         progress: receives the progress, as processes report it.
         bundle, shuffled: see ``parallel.run``.
-        how: see ``publish``.
+        options: see ``publish``.
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.

@@ -101,7 +101,11 @@ def read(
 
 
 def requested_schema(table: object, columns: Iterable[str] | None) -> pa.Schema:
-    """The schema of the requested columns of a table; None for all of them.
+    """The schema of the requested columns of a table.
+
+    Args:
+        table: its name, one of ``READABLE``.
+        columns: the names of the columns; None for all.
 
     Raises:
         Misuse: the table, or a column, does not exist.

@@ -48,7 +48,7 @@ def run(
         output: the lake, a directory or the URI of a prefix; see ``wirekit.pipeline.output``.
         progress: called with the progress, after each window of a capture that columns read, and after each capture.
         bundle: approximate size in bytes of the captures that are committed together.
-        how: see ``publish``.
+        options: see ``publish``.
 
     Raises:
         Misuse: ``output`` has files that wirekit did not write, or was written with other options.

@@ -49,7 +49,7 @@ Reached = ir.Node | Message | _Repeated | SymbolTable | None
 """The target of a path: a node, a protobuf message, the names of a number, or a field without inner fields."""
 
 Layouts = Mapping[str, Callable[[], ir.Node]]
-"""{key without the protocol: gives its IR}."""
+"""{key without the protocol: function that returns its IR}."""
 
 ONE_ROW = ("calls", "connections")
 

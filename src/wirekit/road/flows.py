@@ -1,4 +1,4 @@
-"""Writes the tables by columns from rows of the table ``packets``, window by window, for tasks of Spark."""
+"""Writes the tables by columns from rows of the table ``packets``, window by window, for tasks that share a capture."""
 
 from __future__ import annotations
 

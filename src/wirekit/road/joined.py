@@ -224,7 +224,7 @@ def _copied(
 
 
 def _numbers(heading: Heading, content: NDArray[Any]) -> NDArray[Any]:
-    """The length of a heading at each position of some bytes."""
+    """The length that a frame would state if it began at each position of some bytes."""
     assert heading.number is not None
     count = max(content.size - heading.length - heading.number.size + 1, 0)
     kind = f"{heading.number.format[0]}u{heading.number.size}"

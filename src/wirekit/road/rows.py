@@ -1,4 +1,4 @@
-"""Converts arrays of segments to rows of the table ``packets``: for flows that objects follow, for tasks of Spark."""
+"""Converts arrays of segments to rows of the table ``packets``, for objects and for tasks that share a capture."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ def walk(path: str, size: int, part: Range) -> Walked | None:
         part: the range.
 
     Returns:
-        What is in it; None if no record was found, something is damaged or has no time, or interfaces are described
-        after the first packets of the file.
+        The places where the walk began and ended; None if no record was found, something is damaged or has no time, or
+        interfaces are described after the first packets of the file.
     """
     with open_capture(path) as capture:
         described = _described(capture)

@@ -429,7 +429,7 @@ def _string(node: ir.Node) -> str:
 
 
 def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
-    """Whether a value fits a field, if value and field decide it."""
+    """Why a value does not fit a field, as far as value and field decide it; ``how`` is the verb before the value."""
     core, number = _present(node), value
     if isinstance(core, ir.Named):
         if isinstance(value, str):

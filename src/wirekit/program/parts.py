@@ -28,7 +28,7 @@ class Part:
 
 
 def parts(root: ir.Node) -> dict[int, Part]:
-    """The structures of a record that are written once, by the node's id."""
+    """The structures of a record that are read or written once, by the node's id."""
     search = _Search()
     search.visit(root, 0, tail=True, tight=False)
     order: dict[int, ir.Structure] = {}

@@ -33,7 +33,8 @@ class Fields(Choices):
 
     Attributes:
         paths: the columns of the read program.
-        read: columns that are read, by slot; always: slots of the columns that every record reads.
+        read: columns that are read, by slot.
+        always: slots of the columns that every record reads.
         watched: (slot, path) of columns that only some records read; other records must have no value there.
         stamps: by slot, a register with the index of the last value that was read.
         computed: slots of the columns of lengths and checksums; ``constant_slots`` those of constants.

@@ -17,6 +17,6 @@ VERDICT = 256
 CONTAINED = 1024  # an error after which decoding continued, and its verdict
 SPAN = 256  # without its path
 UNKNOWN = 640  # a protobuf field without a name
-EXTRAS = 320  # what a record has beside its fields
+EXTRAS = 320  # the details of a record beside its fields
 MOST_OF_A_BYTE = UNKNOWN // 2
-"""What a byte of a frame may take at most: a protobuf field without a name has at least 2 bytes."""
+"""The most memory for a byte of a frame: a protobuf field without a name takes the most, and has at least 2 bytes."""

@@ -53,12 +53,12 @@ def answer_by(entry: Callable[[str], Entry], lowered: Callable[[Node], ir.Node])
 def referred(key: str) -> Entry:
     """The layout of a key.
 
+    Raises:
+        Misuse: if there is no such key.
+
     >>> import wirekit
     >>> referred("kafka.sasl_token").node is wirekit.registry["kafka.sasl_token"].node
     True
-
-    Raises:
-        Misuse: if there is no such key.
     """
     return _entry(key)
 

@@ -32,9 +32,9 @@ from wirekit.wire.protobuf import (
 from wirekit.wire.stream import Reader, Session
 
 REASONS = (Unusual, IndexError, UnicodeDecodeError, struct.error)
-"""The exception of ``read_message`` for a message in another form."""
+"""The exceptions of ``read_message`` for a message in another form."""
 LONGEST_VARINT = 63
-"""The most bits before its last byte."""
+"""The most bits of a varint before its last byte."""
 
 
 class Refused(Unusual):

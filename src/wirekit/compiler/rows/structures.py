@@ -28,7 +28,8 @@ class Open:
         values: these variables, in order.
         begin_at, end_at: the members whose beginning or end is needed; ``begins``, ``ends`` have the variables.
         kept_names: the variable with the names of wrong lengths and checksums to keep; "" if all must be right.
-        left: the variable with the number of bytes left over inside the lengths of a frame; "" if there can be none.
+        trailing: the variable with the bytes left over inside lengths of a frame, by name of the length, or None; "" if
+            there can be none.
         begin: the variable with the position of the structure, if padding counts from there.
     """
 

@@ -43,6 +43,7 @@ class Capture:
         damage: the error that ended the last walk before the end of the file, with its absolute offset; or None.
         walked: absolute offset where the last walk ended: the end of the file, or a truncated or damaged record.
         skipped: number of packets that ``segments`` skipped, by reason.
+        limits: limits on the sizes that a record announces.
     """
 
     def __init__(

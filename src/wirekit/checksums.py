@@ -202,9 +202,8 @@ def checksum(name: str) -> Checksum:
     Raises:
         Misuse: there is no such algorithm; the text lists the known ones.
 
-    Example:
-        >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc-16/modbus")(b"123456789"))
-        ('0xcbf43926', '0x4b37')
+    >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc-16/modbus")(b"123456789"))
+    ('0xcbf43926', '0x4b37')
     """
     if name in _CHECKSUMS:
         return _CHECKSUMS[name]

@@ -47,7 +47,7 @@ def decode(
             metadata); it returns the plain bytes, or None if it has no key.
 
     Raises:
-        Misuse: for a key or engine that does not exist, and for arguments of a wrong type.
+        Misuse: for a key or engine that does not exist, an argument of a wrong type, or an invalid offset.
         Short, Wrong, Limit: only with ``strict``.
 
     >>> import wirekit

@@ -49,7 +49,8 @@ def encode(
     Raises:
         Wrong: the value does not fit the layout; the path names the field.
         Short, Limit: only with ``strict``.
-        Misuse: an unknown key, engine or field, or a value that is nested too deeply.
+        Misuse: an unknown key, engine, field or symbol, a symbol that does not match its number, or a value that is
+            nested too deeply.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
@@ -200,7 +201,7 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
         engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.
 
     Raises:
-        Misuse: a field that the layout lacks, bytes that are not hex, or a value that is nested too deeply.
+        Misuse: an unknown key, engine, field or symbol, bytes that are not hex, or a value that is nested too deeply.
 
     >>> import wirekit
     >>> value = wirekit.from_json("kafka.fetch.response.v0", {"correlation_id": 7, "body": {"responses": []}})

@@ -211,6 +211,7 @@ def by_reference(
     trace: bool = False,
     decrypt: Decrypt | None = None,
 ) -> Decoded:
+    """The result of the reference engine; with ``trace``, it has the spans."""
     session = Session(schema.key, limits, size=len(data), trace=trace, contain=True, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)

@@ -4,7 +4,7 @@ Malformed bytes cause one of three errors: too few bytes (``Short``), a value th
 (``Wrong``), or an exceeded limit (``Limit``). Each has the protocol, the path of the field with array indexes, and the
 absolute byte offset. ``Misuse`` is a fault of the caller; it says what to pass instead and has no offset.
 
-Each class is also a builtin exception (``EOFError`` or ``ValueError``).
+``Short`` is also an ``EOFError``; ``Wrong``, ``Limit`` and ``Misuse`` are also a ``ValueError``.
 """
 
 from __future__ import annotations

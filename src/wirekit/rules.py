@@ -446,6 +446,14 @@ def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, start
         protocol: its name.
         items: frames and quarantined bytes; NEED_DATA is ignored.
         started: whether the conversation was followed from its first byte.
+
+    Returns:
+        The violations in the order of frames; none for a protocol without rules.
+
+    >>> import wirekit
+    >>> ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
+    >>> [violation.rule.name for violation in check("pulsar", wirekit.Conversation("pulsar").receive("client", ping))]
+    ['command_before_connect']
     """
     rules = rules_of(protocol)
     if rules is None:

@@ -1,4 +1,4 @@
-"""The pieces that a protocol's readers of stored broker files yield."""
+"""The results of a protocol's readers of stored broker files: pieces with messages, and reports on directories."""
 
 from __future__ import annotations
 

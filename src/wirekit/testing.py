@@ -141,7 +141,13 @@ def export_vectors(
     context: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Writes golden vectors for any language: lines of JSON with bytes, verdict and value (docs/fuzzing.md)."""
+    """Writes golden vectors for any language: lines of JSON with bytes, verdict and value (docs/fuzzing.md).
+
+    Args:
+        key, seed, context, kinds: as for ``never_crashes``.
+        path: the file, which is replaced.
+        count: number of vectors.
+    """
     cases = NumberedCases(key, seed, context=context, kinds=kinds)
     with open(path, "w", encoding="utf-8") as file:
         for index in range(count):
@@ -156,9 +162,21 @@ def check_vectors(path: str | os.PathLike[str], decode: Decode, *, allowed: Exce
 
     The vectors decide, not the behaviour of this version of wirekit.
 
+    Args:
+        path: a file that ``export_vectors`` wrote.
+        decode, allowed: as for ``agrees_with``.
+
     Raises:
         AssertionError: as ``agrees_with``, with the bytes of the vector.
         Misuse: a line that is not a vector.
+
+    >>> import tempfile, wirekit
+    >>> def decode(data):
+    ...     return wirekit.decode(data, "kafka.sasl_token", strict=True).value
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_vectors("kafka.sasl_token", f"{folder}/tokens.jsonl", count=20)
+    ...     check_vectors(f"{folder}/tokens.jsonl", decode)
+    20
     """
     number = 0
     for number, case in enumerate(_vectors(Path(path)), 1):

@@ -104,7 +104,15 @@ class SymbolTable:
 
 
 class Symbol(int):
-    """An integer of an enumeration, with its name and description if the table has them."""
+    """An integer of an enumeration, equal to the plain integer.
+
+    Attributes:
+        symbol: its name; None for a value without a name.
+        description: its meaning; "" if the table gives none.
+
+    >>> Symbol(3, "LZ4", "LZ4 frame") == 3, str(Symbol(3, "LZ4")), str(Symbol(9))
+    (True, 'LZ4 (3)', '9')
+    """
 
     symbol: str | None = None
     description: str = ""
@@ -319,7 +327,7 @@ def pairs(value: Record | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def plain_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether it is a mapping other than a record: the JSON form of a value, which loading converts."""
+    """Whether an object is a mapping other than a record: the JSON form of a value, which loading converts."""
     return value.__class__ is dict or (isinstance(value, Mapping) and not isinstance(value, Record))
 
 
@@ -377,7 +385,15 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Bytes that no field explains: absolute offset and length in bytes, in ``source``, and why, if that is known."""
+    """Bytes that no field explains.
+
+    Attributes:
+        offset: absolute offset of the first byte in ``source``.
+        length: number of bytes.
+        path: the field with them; if they are left over inside a length, that length.
+        source: 0 for the input, n for the n-th piece of decompressed data.
+        reason: why no field explains them, if that is known.
+    """
 
     offset: int
     length: int

@@ -23,7 +23,7 @@ BY_FIRST_BYTE = {
 }
 """(least first byte, greatest first byte, size of the number in bytes) in the forms whose first byte tells the size.
 
-What the first byte has above the least one are the highest bits of the number.
+The difference between the first byte and the least one gives the highest bits of the number.
 """
 LITTLE = (LENENC, COMPACT_SIZE)
 """Those whose bytes after the first begin with the least significant one."""

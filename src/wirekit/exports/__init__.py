@@ -1,7 +1,8 @@
-"""Layouts written for other tools: Kaitai Struct, Wireshark dissectors in Lua, C headers, JSON Schema, Markdown.
+"""Layouts written for other tools: Kaitai Struct, Wireshark, C, JSON Schema, Markdown, and type checkers of Python.
 
-Each format is a module with a function ``export(keys) -> Export``, which reads only the layout IR: no format knows a
-protocol. The parts of a layout that a format cannot express are in ``Export.missing``, and in the exported text.
+Each format is a module with a function ``export(keys) -> Export``, which reads layouts and the declarations of the
+registry: no format knows a protocol. The parts of a layout that a format cannot express are in ``Export.missing``, and
+in the exported text.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ def export(keys: Sequence[str], form: str) -> Export:
     """Layouts in the format of another tool.
 
     Args:
-        keys: schema keys, or names of protocols for the layouts of their streams.
+        keys: schema keys, or names of protocols. ``ksy`` takes one key, ``lua`` one key or name. A name means the
+            layouts of the protocol's streams for ``lua`` and ``jsonschema``, all its layouts for the other forms.
         form: one of ``FORMS``.
 
+    Returns:
+        The text, and the parts of the layouts that the form cannot express.
+
     Raises:
-        Misuse: for a key or form that does not exist, or several keys for a form that takes one.
+        Misuse: for a key, name or form that does not exist, or more keys than the form takes.
 
     >>> from wirekit.exports import export
     >>> print(export(["kafka.offset_index"], "lua").text.splitlines()[0])

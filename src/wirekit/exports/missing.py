@@ -1,4 +1,4 @@
-"""The result of an export: its text, and what the format cannot express; and names, for several formats."""
+"""The result of an export: its text, and the parts that the format cannot express. Functions that formats share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ class Missing:
 
 @dataclass(slots=True)
 class Export:
-    """A text in the format of another tool, and the parts missing in it."""
+    """A text in the format of another tool, and the parts of the layouts that are missing in it.
+
+    Attributes:
+        text: the whole text, with a line break at its end.
+        missing: the missing parts, which comments in most formats list as well.
+    """
 
     text: str = ""
     missing: list[Missing] = field(default_factory=list)

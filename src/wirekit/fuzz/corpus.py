@@ -18,7 +18,7 @@ QUEUE = "queue"
 FINDINGS = "findings"
 STATE = "wirekit.json"
 OWN = "wirekit-"
-"""Names of the sound frames that are put into the queue begin so."""
+"""The beginning of the names of sound frames that are put into the queue."""
 MOST_ORIGINALS = 10_000
 LARGEST_ORIGINAL = 1 << 20
 
@@ -34,7 +34,7 @@ class Corpus:
         self.path = Path(path)
 
     def originals(self) -> list[bytes]:
-        """The inputs of other programs, by name: files in the directory and its queue, 1 MiB at most."""
+        """The inputs of other programs, by name: files of at most 1 MiB in the directory and its queue."""
         inputs: list[bytes] = []
         for folder in (self.path, self.path / QUEUE):
             for file in sorted(folder.iterdir()) if folder.is_dir() else ():

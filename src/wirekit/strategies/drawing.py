@@ -93,7 +93,7 @@ class Drawing:
         return self.choices.upto(most) if most else 0
 
     def chance(self, odds: int) -> bool:
-        """True one time out of ``of``; shrinks to False."""
+        """True one time out of ``odds``; shrinks to False."""
         return self.upto(odds - 1) == odds - 1
 
     def one_of(self, items: list[Any]) -> Any:
@@ -111,7 +111,7 @@ class Drawing:
         return id(node) in self.leading
 
     def _null(self, node: ir.Node, odds: int) -> bool:
-        """Whether a nullable node is null: one time out of ``of``, unless a part of it is requested."""
+        """Whether a nullable node is null: one time out of ``odds``, unless a part of it is requested."""
         return self.aims(node, "null") or (self.upto(odds - 1) == 0 and not self.leads(node))
 
     @property

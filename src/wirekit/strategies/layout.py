@@ -21,11 +21,13 @@ class Layout:
 
     Attributes:
         key: the schema's key.
+        root: the schema's IR.
+        nodes: all nodes of the schema, and of those that it refers to.
         names: {id of a node: its first path}, for the names of branches.
         sources: {id of a node: the wire node that it was lowered from}, which can build single elements.
         recursive: whether the schema refers to itself, directly or not.
         closed: ids of the nodes inside constants and lookaheads.
-        beyond: ids of conditions that are true only if bytes follow the value, which a value cannot express.
+        lookahead_ends: ids of conditions that are true only if bytes follow the value, which a value cannot express.
     """
 
     def __init__(self, key: str) -> None:

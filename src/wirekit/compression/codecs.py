@@ -69,12 +69,11 @@ def decompress(
             were decompressed before the stop.
         Misuse: the codec does not exist, ``size`` is missing but required, or ``data`` is not contiguous bytes.
 
-    Example:
-        >>> decompress("zlib", bytes.fromhex("789cca48cdc9c907000000ffff"), size=5)  # from Java: no final block
-        b'hello'
-        >>> decompress("snappy", bytes.fromhex("ffffffff0f00"))
-        Traceback (most recent call last):
-        wirekit.errors.Limit: 4294967295 exceeds the limit of 268435456 (decompressed_size), at byte 0 (0x0)
+    >>> decompress("zlib", bytes.fromhex("789cca48cdc9c907000000ffff"), size=5)  # from Java: no final block
+    b'hello'
+    >>> decompress("snappy", bytes.fromhex("ffffffff0f00"))
+    Traceback (most recent call last):
+    wirekit.errors.Limit: 4294967295 exceeds the limit of 268435456 (decompressed_size), at byte 0 (0x0)
     """
     plain, error = _run(codec, data, size, limits)
     if error is None:
@@ -99,10 +98,9 @@ def decompress_until_damage(
     Raises:
         Limit, Misuse: as ``decompress``.
 
-    Example:
-        >>> plain, error = decompress_until_damage("gzip", compress("gzip", b"hello")[:-8])
-        >>> plain, str(error)
-        (b'hello', 'expected a complete gzip member, found one cut after 17 bytes, at byte 0 (0x0)')
+    >>> plain, error = decompress_until_damage("gzip", compress("gzip", b"hello")[:-8])
+    >>> plain, str(error)
+    (b'hello', 'expected a complete gzip member, found one cut after 17 bytes, at byte 0 (0x0)')
     """
     plain, error = _run(codec, data, size, limits, until_damage=True)
     try:
@@ -146,9 +144,8 @@ def compress(codec: str, data: Buffer) -> bytes:
     Raises:
         Misuse: the codec does not exist, or the data is too long for the format.
 
-    Example:
-        >>> compress("kafka-lz4-v0", b"").hex(), compress("kafka-lz4", b"").hex()
-        ('04224d1860401a00000000', '04224d1860408200000000')
+    >>> compress("kafka-lz4-v0", b"").hex(), compress("kafka-lz4", b"").hex()
+    ('04224d1860401a00000000', '04224d1860408200000000')
     """
     return _find(codec).compress(_view(data))
 
@@ -159,9 +156,8 @@ def codec(name: str) -> Codec:
     Raises:
         Misuse: there is no such codec; the text lists the known ones.
 
-    Example:
-        >>> codec("zlib").description
-        'RFC 1950; also without a final block, as Java writes it with SYNC_FLUSH'
+    >>> codec("zlib").description
+    'RFC 1950; also without a final block, as Java writes it with SYNC_FLUSH'
     """
     return _find(name)
 

@@ -195,11 +195,16 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation of a rule by a frame.
+    """A violation of a rule by a frame, or by the time that passed until the end.
 
     Attributes:
-        frame: number of the frame in its connection, both directions counted together, from 1.
-        offset: number of bytes before the frame in its direction.
+        rule: the violated rule.
+        side: the sender of the frame, ``client`` or ``server``; "" for a violation at the end.
+        api: the API of the frame; None without one, and at the end.
+        frame: number of the frame in its connection, both directions counted together, from 1; at the end, of the last
+            one.
+        offset: number of bytes before the frame in its direction; 0 at the end.
+        time_us: time of the frame, or of the end, in microseconds since the epoch, None if unknown.
         found: the fact that violates the rule, as text.
     """
 

@@ -151,7 +151,7 @@ class Names:
     """Meanings of a number or string on a connection; they hold until a later frame declares new ones.
 
     Attributes:
-        name: what ``Named`` refers to.
+        name: the name by which ``Named`` refers to the meanings.
         layouts, kinds, when: the frames that declare the meanings, as in ``Rows``.
         key: the number or text.
         columns: {name: value} of its meanings.
@@ -240,6 +240,10 @@ class Tables:
     """Declares how frames of a protocol fill the tables.
 
     Attributes:
+        rows: rows of tables of frames; each applies to some layouts and kinds.
+        names: meanings of numbers and strings, which later frames of a connection refer to.
+        messages: the application messages in frames.
+        embedded: rows in the keys and values of messages of some topics.
         kinds: {layout: path of the field with symbols that names the kind of a frame}, for layouts of many kinds of
             frames; ``Asked(path)`` for responses, whose kind is that of their request.
         details: {key: column of the table ``messages``}: keys that ``wirekit messages`` prints for this protocol

@@ -33,9 +33,9 @@ Arrow's own allocator returns large arrays to the system at once, and new pages 
 of numpy that wirekit does not need, starts threads that wait in a loop: a twentieth of the processor time of a run.
 """
 INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 IN_BACKGROUND = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 """Whether the process began with SIGINT ignored, as a script starts commands in the background."""
-"""The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
 """The environment variable by which a shell requests completion: ``bash_source`` and the like, then its queries."""
 COMMANDS = {
@@ -134,7 +134,8 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _prepare_streams() -> None:
     """Replaces characters that the encoding of a stream lacks; output to a closed descriptor is dropped.
 
-    A stream without a buffer (``PYTHONUNBUFFERED``) gets one: it loses what a full disk leaves of a write, in silence.
+    A stream without a buffer (``PYTHONUNBUFFERED``) gets one: without a buffer, the bytes of a write that do not fit on
+    a full disk are lost without an error.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

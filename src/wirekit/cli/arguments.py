@@ -35,7 +35,7 @@ def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple
 
 
 def is_schema(name: str) -> bool:
-    """Whether it is a schema key, or the name of a protocol with a byte stream."""
+    """Whether a name is a schema key, or that of a protocol with a byte stream."""
     if "." in name:
         return name in registry
     try:
@@ -45,7 +45,7 @@ def is_schema(name: str) -> bool:
 
 
 class Seconds(click.FloatRange):
-    """A number in a range; not a number is in none, and neither is infinity."""
+    """A finite number in a range; ``nan`` and ``inf`` are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number.

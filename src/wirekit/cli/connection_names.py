@@ -19,7 +19,7 @@ NOWHERE = ">"
 
 
 class Lacking(NamedTuple):
-    """A capture without any of the connections, of which nothing else needs to be read.
+    """A capture without any of the requested connections; nothing else of it needs to be read.
 
     Attributes:
         names: the counts of its frames.

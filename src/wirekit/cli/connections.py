@@ -98,7 +98,7 @@ def plain_summary(dialogue: Dialogue) -> Mapping[str, Any]:
     """The summary of a dialogue.
 
     Raises:
-        Misuse: it is not an object of plain JSON data.
+        Misuse: the summary is not an object of plain JSON data.
     """
     summary: Any = dialogue.summary()
     try:

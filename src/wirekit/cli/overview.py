@@ -24,7 +24,7 @@ MOST_NAMES = 100_000
 OTHERS = "(others)"
 MOST_SLOW = 5
 LEAST = -1 << 63
-"""Less than any latency; clocks are set back."""
+"""Less than any latency; a clock that was set back makes latencies negative."""
 MOST_SHOWN = 12
 """Clients, topics and groups in the report for readers; the JSON has all."""
 PERCENTILES = (50, 95, 99)

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
 LAST_BYTES_SECONDS = 2.0
-"""How long a pipe is read after Ctrl-C. In a terminal, it ends the writer of the pipe, too, which then writes what it
-holds: tcpdump without ``-U`` up to 4 KiB.
+"""How long a pipe is read after Ctrl-C.
+
+In a terminal, Ctrl-C ends the writer of the pipe, too, which then writes the bytes in its buffer: tcpdump without
+``-U`` up to 4 KiB.
 """
 _PIECE = 1 << 20  # bytes of a capture that are copied at once
 

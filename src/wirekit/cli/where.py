@@ -44,7 +44,7 @@ FRAME_COLUMNS = {
 PLACE_COLUMNS = ("topic", "partition", "error")
 """Columns of ``call_topics``: a frame has a row for each topic and partition that it refers to."""
 NUMBERS = ("frame", "connection")
-"""Columns besides: the numbers that ``wirekit frames`` shows."""
+"""Further columns: the numbers that ``wirekit frames`` shows."""
 Wanted = Callable[[str | None], bool]
 """Whether a topic is wanted."""
 T = TypeVar("T")
@@ -59,7 +59,10 @@ SELECT DISTINCT {ROW} FROM (
 ) WHERE (
 {{expression}}
 )"""
-"""It is one query, because DuckDB binds each step of a chain of relations anew, with all steps before it."""
+"""Selects the items for which an expression holds.
+
+This is one query, because DuckDB binds each step of a chain of relations anew, with all steps before it.
+"""
 
 
 class _Expression:

@@ -60,8 +60,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        Wireshark followed, recognised by its heading or its two margins;
     3. a dump, if at least half of the lines from the first one on have an offset and hex words after it, and the
        offsets are marked (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes
-       of their lines, or they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If there
-       is none, what a log writes before each offset is skipped;
+       of their lines, or they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If the
+       text is no dump, the words that a log writes before each offset are skipped, and the rest is read as one;
     4. hex, if all of the text is hex, or if each line has one hex number of at least 8 bytes;
     5. base64, if the text is at least 16 characters of valid base64, not only hex digits, in lines of one length (the
        last may be shorter) without other white space;

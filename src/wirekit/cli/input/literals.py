@@ -52,8 +52,8 @@ _CAST = re.compile(
     r"|(?<=[\da-f])(?:[_']?[ui]8\b|uy\b|\.toByte\b(?:\(\))?)|(?<=\[)\||\|(?=\])",
     re.IGNORECASE,
 )
-# What takes all of a list: [..] and .to_vec() (Rust), [:] (Go), .buffer (JavaScript), .pack("C*") (Ruby); calls without
-# arguments.
+# Suffixes and calls that take all of a list: [..] and .to_vec() (Rust), [:] (Go), .buffer (JavaScript), .pack("C*")
+# (Ruby); calls without arguments.
 _ALL = re.compile(
     r"""\[(?:\.\.|:)\]|\(\)|(?<=[\])}])(?:\.[a-zA-Z_]\w*+(?:\((?:["']C\*["'])?\))?){1,8}+(?=[\s;,)]*+\Z)"""
 )
@@ -72,7 +72,7 @@ _CHARACTER = r"'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'"
 _ITEM = re.compile(rf"(?P<item>{_CHARACTER}|[^\s,;]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})[uU]?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
-# The same, also with other items, in some lines of an array whose characters or casts tell that they are bytes.
+# As ``_BARE``, also with other items, in some lines of an array whose characters or casts tell that they are bytes.
 _BARE_TYPED = re.compile(
     rf"\s*+(?:(?:-?(?:0|[1-9]\d{{0,2}})|{_PREFIXED.pattern}|{_CHARACTER})(?:\s*+[,;]\s*+|\s++|\Z)){{2,}}+"
 )

@@ -382,8 +382,8 @@ def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
 
     Args:
         lake: the folder.
-        kind: its kind.
-        kinds: the kinds of what is in it.
+        kind: the kind of folder to write.
+        kinds: {name: kind} of its entries.
 
     Returns:
         Whether any of its tables is a Delta table.

@@ -14,13 +14,16 @@ LEAST_FOR_COLUMNS = 16 << 20
 """The size in bytes from which ``auto`` chooses columns for a capture."""
 
 LEAST_COMPILED = 4 << 20
-"""The same on a machine that has compiled the interpreter of layouts already."""
+"""As ``LEAST_FOR_COLUMNS``, on a machine that has compiled the interpreter of layouts already."""
 
 PACKETS_COMPILED = 6000
 """The number of packets that counts as ``LEAST_COMPILED`` bytes: the time of objects depends on both."""
 
 LEAST_AMONG_OTHERS = 256 << 10
-"""The same for one of several captures whose total size suffices: they share the time to load the kernels."""
+"""The size in bytes from which ``auto`` chooses columns for one of several captures whose total size suffices.
+
+The captures share the time to load the kernels.
+"""
 
 SAMPLE = 64 << 10
 """The bytes at the beginning of a capture from which the number of its packets is estimated."""
@@ -57,7 +60,7 @@ def _unpacked(file: Input) -> int:
 
 
 def _packets(file: Input, size: int) -> int:
-    """About the number of packets in a capture of this size in bytes."""
+    """An estimate of the number of packets in a capture of this size in bytes."""
     with open_capture(file.path) as capture:
         return sum(1 for _ in capture.packets(end=SAMPLE)) * size // SAMPLE
 
@@ -88,8 +91,8 @@ def road_among(size: int, files: Iterable[Input], road: str) -> str:
     """The road for one of the captures that a process reads.
 
     Args:
-        size: the size in bytes of all of them.
-        files: the files of the capture.
+        size: the size in bytes of all captures together.
+        files: the files of this capture.
         road: as in ``Job``.
     """
     is_large = road == "auto" and by_columns(size) and unpacked_size(files) >= LEAST_AMONG_OTHERS

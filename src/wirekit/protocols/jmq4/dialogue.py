@@ -1,7 +1,7 @@
 """The dialogue of a JMQ4 connection: it pairs requests and responses, and reads the messages in frames.
 
 Sources: JoyQueue transport/support/DefaultChannelTransport.java:225, 302-323 (responses), consumer/converter/
-BrokerMessageConverter.java:102-109 (batches), Serializer.java:285-292 (what the reader makes of systemCode).
+BrokerMessageConverter.java:102-109 (batches), Serializer.java:285-292 (how the reader interprets systemCode).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class JmqDialogue(Dialogue):
         return key, {"layout_version": version} if version else {}, None
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether it may be a frame. Failed checks are accepted: the count of many COMMIT_ACK responses is wrong."""
+        """Whether bytes may be a frame. Failed checks are accepted: the count of many COMMIT_ACK responses is wrong."""
         if super().plausible(side, data, size) or self.fits_unverified(data, self.protocol.key("frame"), size):
             return True
         if len(data) < size or size > MOST_THOROUGH:

@@ -49,7 +49,7 @@ MOST_OF_ONE_ID = 4
 HIGHEST = 255
 """The largest API key or version of any Kafka, which distinguishes an unknown request from a token."""
 NEWEST_API, NEWEST_VERSION = 99, 20
-"""The same for a request without other evidence, slightly above the largest of Kafka 4."""
+"""The largest API key and version of a request without other evidence: slightly above those of Kafka 4."""
 LONGEST_NAME = 255
 """Bytes of a client name that is evidence although only its beginning was captured."""
 UNSUPPORTED_VERSION = 35
@@ -222,7 +222,7 @@ class KafkaDialogue(Dialogue):
         return "client" if proven else ""
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether it is a whole request, with a known client id if there is any, or the response to a known request.
+        """Whether bytes are a whole request, with a known client id if any, or the response to a known request.
 
         A wrong CRC is accepted: the rest of the frame must fit. Of an undeclared request, only the header must fit.
         Produce without client id and topics is too much like other bytes, unless there is a client id to compare.
@@ -290,9 +290,9 @@ class KafkaDialogue(Dialogue):
         return any(value.body.responses and value.body.responses[0].topic for value in values)
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
-        """Whether it is a request of an undeclared API or version, or an ApiVersions request with excess bytes.
+        """Whether bytes are a request of an undeclared API or version, or an ApiVersions request with excess bytes.
 
-        Its client name must be printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
+        The client name must be printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
         API key 0 does not identify the side: responses can begin with two zero bytes, followed by a string.
         """
         is_headed = side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)

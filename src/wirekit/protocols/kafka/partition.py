@@ -68,6 +68,7 @@ class Segment:
         doubtful: whether a lost message, or one with a wrong checksum, may have had a later timestamp.
         compacted: whether offsets are missing; ``resumed``, whether the next ones may be missing because of damage.
         unread: whether the file could not be read, or not to its end.
+        entries: {``index`` or ``timeindex``: number of entries of that file}, for the files that exist.
     """
 
     name: str

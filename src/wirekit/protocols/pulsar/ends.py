@@ -52,8 +52,11 @@ class Ends:
     """The state of one connection.
 
     Attributes:
+        client_version, server_version: names of the programs and their versions, from CONNECT and CONNECTED.
         protocol_version: the lower of the versions that client and broker announced.
         max_message_size: size in bytes from CONNECTED.
+        producers, consumers: {id: state}.
+        lookups: {topic: its broker and number of partitions}.
     """
 
     client_version: str | None = None

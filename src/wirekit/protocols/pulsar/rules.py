@@ -114,7 +114,7 @@ def _of_command(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Even
 
 
 def _pair(request_api: str, number: int) -> tuple[str, int]:
-    """What a request and its answer share: requests of some kinds are numbered apart."""
+    """The key that a request and its response share; requests of some kinds are numbered apart."""
     return NUMBERED_APART.get(request_api, "id"), number
 
 

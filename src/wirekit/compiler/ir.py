@@ -74,6 +74,9 @@ class Number(Node):
     Attributes:
         code: struct's letter; ``i`` or ``I`` for sizes without a letter (3, 5, 6 or 7 bytes).
         size: the size in bytes; for a varint, that of its value.
+        signed: whether an integer may be negative; true for floats.
+        real: whether this is a float.
+        little: whether the least significant byte is the first.
         unit: the unit of a time since the epoch.
         form: the encoding of a varint; None for a number of fixed size.
     """
@@ -279,6 +282,9 @@ class Structure(Node):
     """Consecutive fields, with the lengths and checksums among them.
 
     Attributes:
+        name: the name of its record class.
+        members: the fields, in order.
+        measures, sums, derived: the lengths, the checksums, and the values in protobuf messages that building computes.
         refusals: conditions over the fields for values that peers refuse; such a value fails a check.
     """
 
@@ -431,7 +437,7 @@ class Packed(Node):
         codecs: (their values, name of the codec) pairs.
         node: the compressed node.
         size: the size after decompression, or None if the format does not have it.
-        streamed: whether what decompresses before damage is the content.
+        streamed: whether the bytes decompressed before damage are the content.
     """
 
     WORDS = "compressed data"

@@ -116,7 +116,7 @@ class Contents:
     Attributes:
         column: the index of the column.
         codecs: names of codecs in ``wirekit.compression``.
-        streamed: whether what decompresses before damage is the content.
+        streamed: whether the bytes decompressed before damage are the content.
         key: the schema of the content, if it is compressed records of the same layout.
         element: the layout of one record inside, None if there are only bytes.
         messages: names of protobuf messages.

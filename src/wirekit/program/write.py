@@ -217,7 +217,7 @@ class _Writer(Messages):
     def wrong_sum(self, state: _Open, index: int, number: ir.Number | ir.Blob, reserve: Step) -> None:
         """Writes a checksum from its column if its verdict is false, or else reserves space for it.
 
-        It is not written into reserved space: a copy of bytes may also overwrite what stands after them.
+        A wrong checksum is not written into reserved space, because a copy of bytes may also overwrite those after it.
         """
         name = state.name(index)
         self.follows(name)

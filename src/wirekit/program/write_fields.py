@@ -159,7 +159,7 @@ class Fields(Choices):
         return {"low": low, "high": high, "wrong": self.refusal(column.path, f"expected a number in {low}..{high}")}
 
     def narrower(self, column: Column, number: ir.Number) -> dict[str, Any]:
-        """The same for a number of the layout; nothing if its range is that of the column."""
+        """The result of ``bounds`` for a number of the layout; empty if its range is that of the column."""
         narrow = not (number.real or is_wide(number)) and 8 * np.dtype(column.dtype).itemsize > number.bits
         return self.bounds(column, number.low, number.high) if narrow else {}
 

@@ -130,8 +130,7 @@ class Messages(Branches):
         value, present = self.value(message, place.slot)
         return present if place.aspect == "present" else value
 
-    # Its fields.
-
+    # The fields of a message.
     def fields(self, message: MessageColumns, slot: int, kind: Type) -> None:
         """Writes the fields of the message in a slot."""
         places = message.tables.places

@@ -31,7 +31,7 @@ def numbers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
 
 
 def integers(column: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """The same as signed numbers of 64 bits.
+    """A column's numbers as ``numbers`` returns them, but as signed numbers of 64 bits.
 
     >>> integers(pa.array([1, None], pa.int8())).tolist(), integers(pa.nulls(2), -1).tolist()
     ([1, 0], [-1, -1])

@@ -131,7 +131,7 @@ class _Level:
     def _content(self, row: int) -> bytes | None:
         """The content of a row, bounded and verified at each step.
 
-        If that fails, an error is added. The result is what was decompressed before, None if that is nothing.
+        If decompression fails, an error is added. The result then is the bytes before the damage; None without any.
         """
         arrays, column = self.level.arrays, self.packing.column
         allowance, depth = self.errors.reference.allowance, self.errors.depth

@@ -117,7 +117,7 @@ class LevelErrors:
         """Adds the error for the content of a record that seemed good.
 
         Args:
-            fallback: what is wrong, should the reference engine find nothing wrong.
+            fallback: the error to add if the reference engine finds none.
         """
         if isinstance(fallback, WireError):
             error_details = details_of(fallback, 0)

@@ -179,7 +179,7 @@ class Filled:
             table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, HIGHEST if self.measured else self.data.size
 
     def bytes_used(self, count: int, end: int) -> int:
-        """Bytes of the finished arrays of a number of rows, of which the last may not be set yet."""
+        """The size in bytes of the finished arrays for a number of rows; the last row may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
         elements = count if end or self.place.is_list else 0
         return elements * self.place.width + (int(self.values[rows]) if self.data.size and self.room else 0)

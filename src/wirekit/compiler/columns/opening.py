@@ -1,7 +1,7 @@
 """Unpacks nested records of another layout, compressed or not: a row for each, with the fields of the outer record.
 
 A row without nested records stays as it is. So does a row whose nested records cannot be unpacked: it keeps the bytes,
-or has what comes before the damage if the data is ``streamed``; ``<path>.ok`` is false, and the errors have the reason.
+or the content before the damage if the data is ``streamed``; ``<path>.ok`` is false, and the errors have the reason.
 Columns of nested records are named ``<path>.<field>``; ``@index`` is the number of the record in the outer record.
 """
 

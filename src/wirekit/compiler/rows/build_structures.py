@@ -237,7 +237,7 @@ def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measur
     """Whether the fields that a varint measures can be written to a buffer of their own."""
     if measure.first != measure.at + 1 or not isinstance(node.members[measure.at].node, ir.Number):
         return False
-    if not measure.bounds:  # what follows in another buffer may tell whether a field is present
+    if not measure.bounds:  # bytes that follow in another buffer may tell whether a field is present
         return False
     for rule in rules:
         outside = not measure.at <= rule.at <= measure.last

@@ -162,7 +162,7 @@ class Assembly:
         return self._left_over(calls, errors, facts, self._calls[0].column("client"))
 
     def undecoded(self) -> Followed:
-        """The same for frames that are not decoded here, without calls, errors and facts."""
+        """The result of ``followed`` for frames that are not decoded here: without calls, errors and facts."""
         flows = self.begun.flows
         none = np.zeros(flows.size, np.int64)
         return self._left_over(none, none, np.full(flows.size, None, object))

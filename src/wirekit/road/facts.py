@@ -20,7 +20,8 @@ class Facts:
     """Facts of the frames of an index, as arrays.
 
     Attributes:
-        protocol, api, schema, role: places in ``protocols``, ``apis``, ``schemas`` and ``roles``; no API is -1.
+        protocols, apis, schemas, roles: the names that occur.
+        protocol, api, schema, role: places in these lists; no API is -1.
         version: ``NOT_THERE`` for none.
         numbered: whether the frame has a correlation id.
         answered: whether the frame is a request that gets a response.

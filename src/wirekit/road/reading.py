@@ -114,7 +114,7 @@ class Reader:
     def _stored(
         self, window: Window, streams: Streams, index: Index, begun: Begun, long: LongFlow
     ) -> Generator[Batch, None, bool]:
-        """Whether the frames of a window are stored for another task; objects then read what is left of the window."""
+        """Whether the frames of a window are stored for another task; objects then read the rest of the window."""
         connections = self._connections
         frames = long.take(self._name, streams, window.packets.origin, index, begun, self._address)
         if frames is None:

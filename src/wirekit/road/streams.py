@@ -115,7 +115,7 @@ class Streams:
         return time_us, place + rank % RANKS
 
     def arrivals(self, flows: NDArray[Any], ranks: NDArray[Any]) -> NDArray[Any]:
-        """The same for many events: their flows and ranks."""
+        """``arrival`` for many events, given their flows and ranks: a row of two numbers for each."""
         if self.packets is None:
             return np.zeros((0, 2), np.int64)
         ranks = np.maximum(ranks, self.recognised[flows])

@@ -89,7 +89,7 @@ def constant_key(key: Any) -> None:
     """Refuses a key that is not text, such as a column.
 
     Raises:
-        Misuse: it is none.
+        Misuse: the key is not text.
     """
     if not isinstance(key, str):
         raise Misuse(f"the key of a schema must be text, the same for all rows, not {type(key).__name__}")

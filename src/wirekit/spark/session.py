@@ -148,7 +148,7 @@ def require_classic(spark: object) -> None:
     """Refuses a session of Spark Connect, which has no driver in this process.
 
     Raises:
-        Misuse: it is one.
+        Misuse: the session is one of Spark Connect.
     """
     from pyspark.sql import SparkSession
 

@@ -410,7 +410,7 @@ def _report(summary: Summary, files: Iterable[Input]) -> None:
 
 
 def _is_list_of(value: object, kind: type) -> bool:
-    """Whether it is a list with at least one element, all of one type."""
+    """Whether a value is a list with at least one element, all of one type."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
 
 

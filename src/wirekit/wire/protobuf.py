@@ -117,7 +117,7 @@ def _cardinality(descriptor: FieldDescriptor) -> tuple[bool, bool]:
 class Message:
     """A message type: its fields by number, its record class.
 
-    All properties but the name are computed at first use, because few of the nested messages ever occur.
+    All attributes but the name are computed at first use, because few of the nested messages ever occur.
     """
 
     by_full_name: ClassVar[dict[str, Message]] = {}
@@ -130,7 +130,7 @@ class Message:
 
     @cached_property
     def fields(self) -> dict[int, Field]:
-        """Its fields by number, in that order."""
+        """The fields by number, in the order of the numbers."""
         fields = {}
         for field in sorted(self._descriptor.fields, key=lambda field: int(field.number)):
             message = Message.of(field.message_type) if field.message_type is not None else None
@@ -140,12 +140,12 @@ class Message:
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
-        """Its fields by name."""
+        """The fields by name."""
         return {field.name: field for field in self.fields.values()}
 
     @cached_property
     def record(self) -> type[Record]:
-        """The class of its records."""
+        """The class of records of this type."""
         return record_type(self._descriptor.name, tuple(self.by_name), sparse=True)
 
     @cached_property

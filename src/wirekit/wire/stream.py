@@ -163,7 +163,7 @@ class Allowance:
                 raise
             if error.actual > limits.decompressed:
                 raise Limit(error.limit, limits.decompressed, error.actual) from None
-            if most < self.left:  # memory is what there is too little of
+            if most < self.left:  # there is too little memory
                 raise Limit(MEMORY, self.memory, self.memory + COPIES) from None
             raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
         self.take(len(plain))
@@ -228,6 +228,8 @@ class Session:
 
     Attributes:
         contained: the errors after which reading continued, in order; None if it ends at the first error.
+        sources: (decompressed data, the path of its field), in the order of reading.
+        frames: (length of the path, ``extra``) of the records that are being read, the innermost one last.
     """
 
     __slots__ = (

@@ -256,7 +256,7 @@ class Lookahead(Wrapping):
         session = stream.session
         mark, frames = session.mark(), session.frames
         stream.position += self.at
-        session.frames = []  # what the value lacks is not written either
+        session.frames = []  # a lookahead is not written, so it needs no details for that
         try:
             return self.inner._parse(stream, context, path)
         finally:

@@ -256,7 +256,7 @@ def _verified(algorithm: Checksum, data: Buffer) -> int:
     """The result of a user's function.
 
     Raises:
-        Misuse: it raises, or does not return an unsigned integer of the width of the algorithm.
+        Misuse: the function raises, or does not return an unsigned integer of the width of the algorithm.
     """
     try:
         value: object = algorithm.function(data)

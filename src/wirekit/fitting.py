@@ -125,7 +125,7 @@ def _begins(
     is_cut = len(data) < size
     try:
         _, end = rows.unit(key)(state, _Beginning(data) if is_cut else data, 0, size, "")
-    except (struct.error, IndexError):  # what reading beyond the bytes gives
+    except (struct.error, IndexError):  # raised by reading beyond the bytes
         return is_cut
     except UnicodeDecodeError:
         if kind is rows.State:

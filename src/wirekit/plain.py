@@ -55,7 +55,7 @@ def like(example: Any, value: Any) -> Any:
     """A restored value, if it has the type of an example; None is accepted for every type.
 
     Raises:
-        TypeError: it has another type.
+        TypeError: the value has another type.
     """
     if value is not None and example is not None and type(value) is not type(example):
         raise TypeError(f"a {type(value).__name__} instead of a {type(example).__name__}")

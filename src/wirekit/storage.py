@@ -64,7 +64,7 @@ _LACKING = (errno.ENOENT, errno.ENXIO)
 _LONGEST = 300
 """The maximum number of characters of a store's own text in an error."""
 _of_thread = threading.local()
-"""Its ``ahead`` is the ``ReadAhead`` of a thread, if there is one."""
+"""State of each thread: its attribute ``ahead`` is the thread's ``ReadAhead``, if there is one."""
 Result = TypeVar("Result")
 
 
@@ -287,7 +287,7 @@ def status(name: str) -> Status:
     """The status of a file.
 
     Raises:
-        OSError: it does not exist, or cannot be reached.
+        OSError: the file does not exist, or cannot be reached.
     """
     if not is_remote(name):
         stat = os.stat(local(name))
@@ -358,7 +358,7 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
     """Opens a file for reading; an object of a store is read by ranges, ahead of a reader that reads in order.
 
     Raises:
-        OSError: it does not exist, or cannot be reached.
+        OSError: the file does not exist, or cannot be reached.
     """
     text = os.fspath(name)
     if not is_remote(text):

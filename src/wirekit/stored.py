@@ -53,7 +53,7 @@ class Part(NamedTuple):
     end: Start | None
 
     def size(self, of_file: int) -> int:
-        """Its size in bytes, given the size of the file."""
+        """The size of the part in bytes, given the size of the file."""
         return (of_file if self.end is None else self.end.position) - self.start.position
 
 

@@ -26,7 +26,7 @@ BY_FIRST_BYTE = {
 The difference between the first byte and the least one gives the highest bits of the number.
 """
 LITTLE = (LENENC, COMPACT_SIZE)
-"""Those whose bytes after the first begin with the least significant one."""
+"""The forms whose bytes after the first begin with the least significant one."""
 
 
 @dataclass(frozen=True, slots=True)

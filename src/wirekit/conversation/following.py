@@ -422,7 +422,7 @@ class Conversation:
         return frame
 
     def _note_answer(self, request: Frame, latency_us: int | None) -> None:
-        """Notes what ``overdue`` needs to know about an answer."""
+        """Notes the distance and latency of an answer, for ``overdue``."""
         distance = self._answered[request.side] - request.offset
         if distance < 0:
             self._answered[request.side] = request.offset
@@ -538,7 +538,7 @@ def _stored(frame: Frame) -> list[Any]:
 
 
 def _check_description(description: Any, dialogue: Dialogue) -> None:
-    """Refuses what ``describe`` must not return; tables would fail on it, or lack its calls."""
+    """Refuses wrong results of ``describe``: tables would fail on them, or lack their calls."""
     where = f"{type(dialogue).__name__}.describe must return a Description"
     if not isinstance(description, Description):
         raise Misuse(f"{where}, not {description!r}")

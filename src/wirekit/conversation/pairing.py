@@ -164,7 +164,7 @@ def pairing_of(protocol: str) -> Pairing | None:
     """The Pairing that a protocol declares; None if it declares none.
 
     Raises:
-        Misuse: it names a layout, field or kind that does not exist, or a field that is not an integer.
+        Misuse: the Pairing names a layout, field or kind that does not exist, or a field that is not an integer.
     """
     return registry.protocol(protocol).paired
 

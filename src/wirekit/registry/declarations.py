@@ -179,7 +179,7 @@ class Protocol:
         """The declaration of the pairing; None without one.
 
         Raises:
-            Misuse: it names a layout, field or kind that does not exist, or a field that is not an integer.
+            Misuse: the pairing names a layout, field or kind that does not exist, or a field that is not an integer.
         """
         if not self.pairing:
             return None

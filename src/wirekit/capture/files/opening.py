@@ -72,12 +72,12 @@ class Capture:
 
     @property
     def piped(self) -> bool:
-        """Whether it is read from a pipe, once and in order."""
+        """Whether the capture is read from a pipe, once and in order."""
         return isinstance(self._content, PipedContent)
 
     @property
     def incomplete(self) -> bool:
-        """Whether it was compressed, and only its beginning could be decompressed."""
+        """Whether the capture was compressed, and only its beginning could be decompressed."""
         return self._content.error is not None
 
     def __enter__(self) -> Capture:
@@ -193,7 +193,7 @@ class Capture:
             engine = "rows" if len(data) > _MANY else None
             decoded = decode(data, list_key, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
-                # The last value is what was decoded of the damaged record.
+                # The last value is the decoded part of the damaged record.
                 return (decoded.value or [])[:-1], of_record(decoded.error, record_key)
             if decoded.value:
                 return decoded.value, None

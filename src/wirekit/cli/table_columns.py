@@ -29,7 +29,7 @@ class TableWindows(NumberedWindows):
         files, choice, selected: as for ``NumberedWindows``.
         take: called with each item that objects read and that matches, None for the end of a connection.
         table: prints the rows.
-        whole: whether undecoded and missing bytes have rows as well.
+        one_connection: whether the rows are of one connection; undecoded and missing bytes then have rows as well.
     """
 
     def __init__(

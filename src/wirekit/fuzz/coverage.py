@@ -22,6 +22,7 @@ def explore(corpus: Corpus, module: str, function: str, seconds: float, bounds: 
     Args:
         corpus: the search begins with the inputs in its queue.
         module, function: the target.
+        seconds: the time for the search.
         bounds: time and memory of one input.
 
     Raises:

@@ -515,6 +515,7 @@ def read(
 
     Args:
         key: the schema, for errors.
+        element: the layout of one record.
         with_choices: the layout with all choices, some decided in ``element``; it shows the parts to read once.
         closed: whether compressed records of the same layout also stay as stored bytes.
         stop: whether an incomplete last record is not read, without an error.

@@ -358,6 +358,8 @@ def write(
     """Generates the program that writes records of one layout.
 
     Args:
+        key: the schema, for errors.
+        element: the layout of one record.
         columns: the columns of the read program.
         gaps: whether the read program counts bytes that no field explains.
         within: the path of the records inside others, or "".

@@ -136,6 +136,8 @@ def encode_batch(
     """The bytes of a batch, record after record, with the fields before them.
 
     Args:
+        key: the schema's key.
+        batch: a batch or table, as for ``record_batch``.
         first: the number of its first row, for errors.
         context: facts that the bytes lack.
         ends: receives the end of each record, as int64.

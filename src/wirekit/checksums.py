@@ -216,6 +216,8 @@ def checksum(name: str) -> Checksum:
 def crc(name: str, parameters: Crc) -> Checksum:
     """A CRC with given parameters, of any width; ``register`` makes it available to layouts.
 
+    Raises:
+        Misuse: a parameter does not fit the width.
     >>> from wirekit.crc import Crc
     >>> hex(crc("crc-16/notes", Crc(16, 0x1021, init=0x1234))(b"123456789"))
     '0xedeb'

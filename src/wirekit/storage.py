@@ -95,6 +95,9 @@ def local(name: str | os.PathLike[str]) -> str:
 
     Java and Spark write such a URI with one slash.
 
+    Raises:
+        Misuse: the URI names another host.
+
     >>> local("file:///tmp/a%20b.pcap"), local("file:/tmp/a.pcap"), local("a%20b.pcap")
     ('/tmp/a b.pcap', '/tmp/a.pcap', 'a%20b.pcap')
     """

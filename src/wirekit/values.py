@@ -50,6 +50,9 @@ class SymbolTable:
         name: the name of the enumeration, for example ``compression_codec``.
         entries: {value: symbol} or {value: (symbol, description)}.
 
+    Raises:
+        Misuse: an entry has another form, or its symbol is not printable.
+
     >>> codecs = SymbolTable("codec", {0: "NONE", 3: ("LZ4", "LZ4 frame")})
     >>> codecs(3).symbol, codecs(3).description, codecs(9).symbol
     ('LZ4', 'LZ4 frame', None)
@@ -206,7 +209,11 @@ class Record(metaclass=_RecordType):
         return self._extra
 
     def keep(self, *names: str) -> None:
-        """Makes ``encode`` write these lengths or checks unchanged instead of computing them."""
+        """Makes ``encode`` write these lengths or checks unchanged instead of computing them.
+
+        Raises:
+            Misuse: the record has no field of such a name.
+        """
         for name in names:
             if name not in self._fields:
                 raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields) or 'none'}")

@@ -248,7 +248,7 @@ class Timestamp(Integer):
     Arrow columns have a timestamp type for it; the decoded value is the integer.
 
     Args:
-        number: the integer.
+        number: the integer, of 8 bytes.
         unit: ``s``, ``ms``, ``us`` or ``ns``.
 
     >>> Timestamp(int64), Timestamp(int64).unit

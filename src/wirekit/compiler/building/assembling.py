@@ -56,10 +56,10 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
         The bytes that ``encode`` returns for the same records.
 
     Raises:
-        Misuse: for a schema without columns, a column of the wrong type or name, a missing column without a default, a
-            null or a value that the layout does not allow, lists of one structure that differ in length (the text has
-            the column, the row, and in lists the indexes of the element), and for context that the layout does not use
-            or has no case for.
+        Misuse: for a schema without columns; a column of the wrong type or name; a missing column without a default;
+            context that the layout does not use or has no case for; a null or a value that the layout does not allow;
+            lists of one structure that differ in length. The text has the column, the row, and in lists the indexes of
+            the element.
 
     >>> import pyarrow as pa, wirekit
     >>> batch = pa.RecordBatch.from_pydict({"relative_offset": [1, 4], "position": [0, 120]})

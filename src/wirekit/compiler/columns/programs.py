@@ -211,7 +211,7 @@ def _schema(compiled: Program) -> pa.Schema:
     fields = []
     for column in compiled.columns:
         metadata = field_metadata(column.table, column.unit)
-        # Null where it holds records.
+        # Nested records replace the bytes of this column, which is then null.
         nested = compiled.contents is not None and column.slot == compiled.contents.column
         kind, nullable = in_lists(column, type_of(column))
         fields.append(pa.field(column.path, kind, nullable or nested, metadata))

@@ -22,9 +22,9 @@ from wirekit.runtime import opcodes as op
 from wirekit.wire.stream import Allowance, Limits
 
 WHOLE = 256 << 20  # for a buffer of up to this many bytes, each column of byte strings gets memory for all of it
-ELEMENT_GUESS = 32  # the same for an element of a list
-COPIES = 6  # arrays that may exist for one: while it grows, while levels become one batch, while rows are removed
 ROW_GUESS = 64  # bytes of a record, for the first estimate of their number
+ELEMENT_GUESS = 32  # bytes of an element of a list, for the first estimate of their number
+COPIES = 6  # arrays that may exist for one: while it grows, while levels become one batch, while rows are removed
 ROW, OPENED, REFUSED, UNTIL_DAMAGE = range(4)  # the states of rows of a level
 STEP = 1024  # rows that are scanned before memory is measured again, even if little is left
 

@@ -22,10 +22,14 @@ unless its data is ``streamed`` and records come before the damage. With ``wrapp
 its content, and two more columns describe them: ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the
 bytes after the last good record in it.
 
-The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
-begins; of good records in a length, the end of the length), ``wirekit.errors`` (the number of errors),
-``wirekit.front`` (the fields of the header as JSON, if a header selects the layout of the records) and
-``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
+The batch's metadata:
+
+- ``wirekit.key``;
+- ``wirekit.consumed``: the end of the records, where a truncated last record begins; the end of the length, if a length
+  bounds the records and all of them are good;
+- ``wirekit.errors``: the number of errors;
+- ``wirekit.front``: the fields of the header as JSON, if a header selects the layout of the records;
+- ``wirekit.left_out``: the paths without a column, see ``columns.protobuf``.
 
 The interpreter is compiled at first use and stored on disk (see ``cache``). It releases the GIL.
 """

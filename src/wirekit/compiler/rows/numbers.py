@@ -140,7 +140,7 @@ class Numbers(DecodingGenerator):
     def _constant_of(self, code: Decoding, node: ir.Constant, value: str, path: Place, place: str) -> str:
         expected = self._expression(node.value, path.scope)
         number, sign, signs = bare(node.node), self._constant(copysign, "sign"), ""
-        if isinstance(number, ir.Number) and number.real:  # 0.0 equals -0.0, which is other bytes
+        if isinstance(number, ir.Number) and number.real:  # 0.0 equals -0.0, but their bytes differ
             signs = f" or {sign}(1, {value}) != {sign}(1, {expected})"
         code.add_line(f"if {value} != {expected}{signs}: raise Unusual")
         if not node.fatal:

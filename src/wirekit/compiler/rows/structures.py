@@ -158,7 +158,7 @@ class Structures(Numbers):
         else:
             code.add_line(f"{more} raise Unusual")
         if measure.clip:
-            with code.block(f"if {cut} is not None:"):  # by the outer limit
+            with code.block(f"if {cut} is not None:"):  # cut by the outer limit
                 status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
                 pair = f"({announced}, {limit} - {cut})"
                 self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)

@@ -170,9 +170,9 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     frame of the client without gaps, or the beginning of one. If another layout in ``recognised_by`` fits the whole
     frame, it is the key of that layout.
 
-    The key of the client also applies to a frame whose header only the client writes, even if its body is unknown, and
-    to a frame with gaps that the dialogue attributes to the client, unless a response of some context fits it.
-    All other frames have the key of the server.
+    The key of the client also applies to two kinds of frames that do not fit its layout whole: those with a header that
+    only the client writes, even if the body is unknown; and those with gaps that the dialogue attributes to the client,
+    unless a response of some context fits them. All other frames have the key of the server.
     """
     protocol = registry.protocol(name)
     client, server = protocol.stream("client"), protocol.stream("server")

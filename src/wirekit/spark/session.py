@@ -95,9 +95,9 @@ def session(
 
     Raises:
         JavaMissing: no Java of version 17 or later.
-        Misuse: pyspark is not installed, the active session is one of Spark Connect, ``master`` is not a Spark master,
-            or not that of the active session or of ``spark-submit``, Spark does not start on it, or ``extra_conf``
-            names a master, another API, or a setting that is spelt almost like one of Spark.
+        Misuse: pyspark is not installed; the active session is one of Spark Connect; ``master`` is not a Spark master,
+            or differs from that of the active session or of ``spark-submit``; Spark does not start on it;
+            ``extra_conf`` names a master, another API, or a setting that is spelt almost like one of Spark.
     """
     try:
         from py4j.protocol import Py4JError

@@ -197,7 +197,7 @@ def _listed(
 
     def complained() -> Iterator[Numbered]:
         for each in items:
-            in_table = table is not None and isinstance(each.item, Frame)  # its line says it
+            in_table = table is not None and isinstance(each.item, Frame)  # its row has the reason
             complaints.take(each.link, each.item, silent=in_table)
             if each.item is not None:
                 yield each
@@ -263,7 +263,7 @@ def _listed_by_columns(
     with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
 
         def take(link: Link, item: Item | None) -> None:
-            complaints.take(link, item, silent=table is not None and isinstance(item, Frame))  # its row says it
+            complaints.take(link, item, silent=table is not None and isinstance(item, Frame))  # its row has the reason
 
         windows = (
             FrameWindows(files, choice, take, selected if selection.active else None)

@@ -79,7 +79,7 @@ class _Paged(io.RawIOBase):
             try:
                 self.pager.wait()
                 return
-            except KeyboardInterrupt:  # it is the pager's
+            except KeyboardInterrupt:  # Ctrl-C is for the pager
                 continue
 
 

@@ -29,7 +29,7 @@ BUNDLE_FILES = 10_000
 STANDARD_INPUT = "-"
 """The name of standard input, which is a new file in each run."""
 
-_FURTHER = f"{STANDARD_INPUT}#"  # and a number, from 2 on, for further standard inputs of the same tables
+_FURTHER = f"{STANDARD_INPUT}#"  # followed by a number, from 2 on, for further standard inputs of the same tables
 
 Files = tuple[Input, ...]
 Commits = Mapping[int, Mapping[str, Any]]

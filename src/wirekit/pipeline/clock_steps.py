@@ -72,7 +72,7 @@ def clocks(parts: Sequence[Times]) -> list[Clock]:
     for part in parts:
         clock = part.last if part.before or part.inside else max(clock, part.last)
         latest.append(clock)
-    backwards, following, later = list[Clock](), EVER, EVER  # following: before the clock is set back again
+    backwards, following, later = list[Clock](), EVER, EVER  # following: until the clock is set back again
     for part, clock in zip(reversed(parts), reversed(latest), strict=True):
         backwards.append(Clock(clock, later, clock <= following))
         following = EVER if part.before else part.first if part.inside else min(part.first, following)

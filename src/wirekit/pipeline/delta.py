@@ -32,7 +32,7 @@ APPLICATION = "wirekit"
 LOG = "_delta_log"
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 """Object stores that deltalake writes to."""
-_BACKTRACE = re.compile(r"\n *0: ")  # of native code, after the message
+_BACKTRACE = re.compile(r"\n *0: ")  # the beginning of a backtrace of native code, after the message
 _MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
 """Parts of paths and URIs that deltalake decodes, replaces or refuses."""
 LONGEST_TEXT = 32

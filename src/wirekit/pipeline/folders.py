@@ -381,7 +381,7 @@ class RemoteFolder:
             self.remove(f"{path}-{self._lease}")
             ago = f"or was killed less than {LEASE_SECONDS} seconds ago"
             raise Misuse(f"another run writes to {self.name}, {ago}; wait for it, or pass another directory")
-        for name in leases:  # of runs that were killed
+        for name in leases:  # these are of runs that were killed
             self.remove(f"{above}/{name}")
         self._beat = threading.Thread(target=self._beating, args=(f"{path}-{self._lease}", mark), daemon=True)
         self._beat.start()

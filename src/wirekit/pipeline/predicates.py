@@ -63,7 +63,7 @@ def may_hold(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
     guarantee = pc.scalar(True)
     for each in guarantees:
         guarantee = guarantee & each
-    form = ds.ParquetFileFormat()  # the file is never opened
+    form = ds.ParquetFileFormat()  # of a file that does not exist, and that pyarrow does not open
     fragment = form.make_fragment("none", fs.LocalFileSystem(), partition_expression=guarantee)
     return next(ds.FileSystemDataset([fragment], schema, form).get_fragments(filter=expression), None) is not None
 

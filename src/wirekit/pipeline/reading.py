@@ -133,7 +133,7 @@ def _check_filter(table: str, filter: object) -> None:
             f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {quoted(filter)}"
         )
     schema = READABLE[table].schema
-    try:  # on a row of nulls: without a row, naive times fit
+    try:  # the filter on a row of nulls: on an empty table, pyarrow accepts times without a zone
         pa.table([pa.nulls(1, field.type) for field in schema], schema.names).filter(filter)
     except pa.ArrowException as error:
         problem = str(error).partition("\n")[0].partition(f" in {schema.names[0]}: ")[0]

@@ -148,7 +148,7 @@ def captured_batches(
         return batches
     if flows is not None and flows.number:
         return iter(())
-    summary.file(files[0].name if carried is None else carried.name)  # counted without packets, too
+    summary.file(files[0].name if carried is None else carried.name)  # a capture without packets counts, too
     return flow_batches(sorted_packets(files, road=job.road, carried=carried), job, summary, tables, carried)
 
 

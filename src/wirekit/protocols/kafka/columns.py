@@ -532,7 +532,7 @@ def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[
         wrappers = parents[here]
         above, end = offsets[wrappers], stored[last[wrappers]]
         base = above - end
-        fits = ((above ^ end) & (above ^ base)) >= 0  # no sign was lost
+        fits = ((above ^ end) & (above ^ base)) >= 0  # the difference did not overflow
         base = np.maximum(base, 0)
         offsets[here] = stored[here] + base
         fits &= ~((stored[here] >= 0) & (offsets[here] < 0))

@@ -317,7 +317,7 @@ class KafkaDialogue(Dialogue):
                 self.expects["server"] = "frames"
         else:
             self.expects["server"] = "frames"
-            is_decoded = frame.decoded.error is None and frame.schema != ANY_RESPONSE  # whose body is bytes
+            is_decoded = frame.decoded.error is None and frame.schema != ANY_RESPONSE  # its body is bytes
             if frame.description.api == SASL_HANDSHAKE.name and is_decoded:
                 accepted = frame.value.body.error_code == 0
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"

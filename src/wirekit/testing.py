@@ -197,7 +197,7 @@ def _vectors(path: Path) -> Iterator[Case]:
                     raise ValueError(f"its verdict is {expected.verdict!r}")
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 raise Misuse(f"{path}: line {number} is not a vector: {error}") from None
-            case.__dict__["expectation"] = expected  # instead of what would be computed
+            case.__dict__["expectation"] = expected  # replaces the property that computes it
             yield case
 
 

@@ -83,7 +83,7 @@ def decompress(
     try:
         raise error
     finally:
-        error = None  # which would be in a cycle with its traceback
+        error = None  # otherwise the error and its traceback would refer to each other
 
 
 def decompress_until_damage(

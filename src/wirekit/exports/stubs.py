@@ -122,7 +122,7 @@ class _Writer:
         self._bodies: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         self._place = ""  # the class and the fields that lead to the current node
-        self._path = ""  # the same as a path that begins with the key
+        self._path = ""  # the same place, as a path that begins with the key
 
     def layout(self, key: str) -> str:
         """The name of the class, or of the type, of a layout."""

@@ -43,7 +43,7 @@ class _ScriptedClient:
             data = encoding.encode(protocol.key(name), value)
             self._exchange.hear("client", data)
             if skipped:
-                self._exchange.answer(self._exchange.frames[-1])  # as if: else the rules allow nothing but an opening
+                self._exchange.answer(self._exchange.frames[-1])  # as if sent: else the rules allow only an opening
                 continue
             problem = self._problem(data, harmless=True)
             if problem is not None:

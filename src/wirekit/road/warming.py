@@ -51,7 +51,7 @@ def _frames(protocol: Protocol) -> Iterator[bytes]:
     for layout in protocol.layouts:
         own = protocol.key(layout) == protocol.stream("client")
         if own or any(fnmatchcase(layout, pattern) for pattern in patterns):
-            with suppress(WirekitError):  # some have no small value
+            with suppress(WirekitError):  # some layouts have no small value
                 yield encode(protocol.key(layout), example(protocol.key(layout)))
 
 

@@ -142,7 +142,7 @@ def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ..
         return _of_nodes(layout)
     try:
         root = settled(layout.key, layout.root, context)
-    except Misuse:  # of a choice without a case for it, which not every value contains
+    except Misuse:  # a choice has no case for the context; not every value contains the choice
         return _of_nodes(layout)
     nodes = [node for _, node in ir.walk(root)]
     closed = closed_in(nodes)

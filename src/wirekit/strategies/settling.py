@@ -96,11 +96,11 @@ class Settling(Drawing):
             return decision.table
         by_branch: dict[int, list[tuple[Any, ...]]] = {}
         pools_left = [pools[names] for names in decision.variables]
-        for values in islice(product(*pools_left), COMBINATIONS):  # of these alone the branch is known
+        for values in islice(product(*pools_left), COMBINATIONS):  # the branches of further ones are unknown
             branch = decision.branch_of.get(values)
             if branch is not None:
                 by_branch.setdefault(branch, []).append(values)
-        if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a value from outside that is not a candidate
+        if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a given value that is not a candidate
             return outcomes(decision, pools, lambda up, names: not_known(), self.context)
         return by_branch
 

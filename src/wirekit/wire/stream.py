@@ -28,7 +28,7 @@ WITHIN = "$within"
 TOTAL = "decompressed_total"
 """The limit on all compressed data of an input together, as ``Limit`` names it."""
 
-COPIES = 2  # of decompressed data: as a whole, and as the values in it
+COPIES = 2  # copies of decompressed data in memory: as a whole, and as the values in it
 
 MEMORY = "memory"
 """The limit on the memory of decoded values, as ``Limit`` names it."""

@@ -121,7 +121,7 @@ class Struct(Node):
             elif isinstance(core, Checked):
                 self.checked.append(Checking(index, core, *cover(core.covers, index, names)))
         self.computed = innermost_first(self.checked)
-        self.closing: dict[int, list[int]] = {}  # by the last member that they cover, the innermost first
+        self.closing: dict[int, list[int]] = {}  # lengths by the last member that they cover, the innermost first
         for index in sorted(self.lengths, key=lambda index: (self.lengths[index][1], index), reverse=True):
             last = self.lengths[index][2]
             if last > index:

@@ -218,6 +218,7 @@ def crc(name: str, parameters: Crc) -> Checksum:
 
     Raises:
         Misuse: a parameter does not fit the width.
+
     >>> from wirekit.crc import Crc
     >>> hex(crc("crc-16/notes", Crc(16, 0x1021, init=0x1234))(b"123456789"))
     '0xedeb'

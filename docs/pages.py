@@ -42,6 +42,8 @@ Each node has its parameters, an example, and the bytes of one value of the exam
   is kept (`$keep`), so that encoding gives the same bytes; `record.keep("crc")` keeps a number that you set.
 - **Damage in compressed data is a verdict**, not an error: the value is the stored bytes (with `streamed=True`, the content before the
   damage), and decoding continues with the next field.
+- **Mistakes in a layout** raise `Misuse`: an invalid argument where the node is made, nodes that do not work together in `register`, with
+  the path of the field.
 - **Time and memory are bounded** ([limits](../limits.md)). Exceeding a bound is a `Limit` error; values decoded before it are kept.
 """
 

@@ -1,7 +1,8 @@
 """The vocabulary of layouts: nodes that a layout is composed of.
 
 A layout is a ``Struct`` of fields, ``"name" / node``. ``docs/reference/vocabulary.md`` shows each node with an example
-and its bytes; ``help(wirekit.wire.String)`` explains one node.
+and its bytes; ``help(wirekit.wire.String)`` explains one node. A node with an invalid argument raises ``Misuse``;
+``register`` raises it, with the path, for nodes that do not work together.
 
 >>> from wirekit.wire import Checked, Length, String, Struct, int32, uint32
 >>> Frame = Struct("size" / Length(int32), "crc" / Checked(uint32, "crc32"), "text" / String(int32))

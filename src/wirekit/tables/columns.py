@@ -174,7 +174,9 @@ _CALLS = (
         "outcome",
         TEXT,
         "`answered`; `unanswered`: no response was captured; `one_way`: a request that expects none; `unasked`: "
-        "a response whose request was not captured; `event`: a frame that is neither request nor response",
+        "a response whose request was not captured; `repeated`: a further response to an answered request, such as "
+        "the second PRODUCER_SUCCESS of a Pulsar producer that waited for exclusive access; `event`: a frame that is "
+        "neither request nor response",
     ),
     Column("client", TEXT, "the client's name: client id (Kafka), producer or consumer (Pulsar), app (JMQ4)"),
     *_addresses(),

@@ -36,7 +36,10 @@ FAILURES = {
     "ADD_PARTITION_TO_TXN_RESPONSE": ("addPartitionToTxnResponse", "error", "message"),
     "ADD_SUBSCRIPTION_TO_TXN_RESPONSE": ("addSubscriptionToTxnResponse", "error", "message"),
     "END_TXN_RESPONSE": ("endTxnResponse", "error", "message"),
+    "END_TXN_ON_PARTITION_RESPONSE": ("endTxnOnPartitionResponse", "error", "message"),
+    "END_TXN_ON_SUBSCRIPTION_RESPONSE": ("endTxnOnSubscriptionResponse", "error", "message"),
     "TC_CLIENT_CONNECT_RESPONSE": ("tcClientConnectResponse", "error", "message"),
+    "SCALABLE_TOPIC_SUBSCRIBE_RESPONSE": ("scalableTopicSubscribeResponse", "error", "message"),
 }
 """{type: (its field, in it the field of the error, and that of its text)} of the commands that may report an error."""
 
@@ -65,8 +68,20 @@ OF_TOPICS = {
     "PARTITIONED_METADATA": "partitionMetadata",
     "GET_SCHEMA": "getSchema",
     "GET_OR_CREATE_SCHEMA": "getOrCreateSchema",
+    "END_TXN_ON_PARTITION": "endTxnOnPartition",
+    "SCALABLE_TOPIC_LOOKUP": "scalableTopicLookup",
+    "SCALABLE_TOPIC_SUBSCRIBE": "scalableTopicSubscribe",
 }
 """{type: field} of the commands that contain the topic's name."""
+TOPIC_LISTS = (
+    ("ADD_PARTITION_TO_TXN", "command.addPartitionToTxn.partitions[]", ""),
+    ("ADD_SUBSCRIPTION_TO_TXN", "command.addSubscriptionToTxn.subscription[]", ".topic"),
+    ("WATCH_TOPIC_UPDATE", "command.watchTopicUpdate.new_topics[]", ""),
+    ("WATCH_TOPIC_UPDATE", "command.watchTopicUpdate.deleted_topics[]", ""),
+)
+"""(type, a list, its elements' field with the name of a topic) of the commands that name several topics."""
+MIGRATED = "command.topicMigrated"
+ENDED_SUBSCRIPTION = "command.endTxnOnSubscription.subscription"
 
 
 def _producer(field: str, column: str) -> Named:
@@ -82,6 +97,29 @@ def _topic_rows(kind: str, topic: Value, **columns: Value) -> tuple[Rows, Rows]:
     return (
         Rows("calls", FRAME, {"topic": topic, **columns}, kinds=(kind,)),
         Rows("call_topics", FRAME, {"topic": topic, "partition": Extract(topic, PARTITION)}, kinds=(kind,)),
+    )
+
+
+def _topic_list(kind: str, each: str, field: str) -> Rows:
+    """A command that refers to the topics of a list."""
+    topic = f"{each}{field}"
+    return Rows("call_topics", FRAME, {"topic": topic, "partition": Extract(topic, PARTITION)}, each, (kind,))
+
+
+def _migrated(kind: int, resource: str, *more: str) -> tuple[Rows, Rows]:
+    """TOPIC_MIGRATED, which names a producer or a consumer by its id."""
+    topic, *others = (Named(resource, f"{MIGRATED}.resource_id", column) for column in ("topic", "client", *more))
+    when = this.command.topicMigrated.resource_type == kind
+    columns = dict(zip(("client", *more), others, strict=True))
+    return (
+        Rows("calls", FRAME, {"topic": topic, **columns}, kinds=("TOPIC_MIGRATED",), when=when),
+        Rows(
+            "call_topics",
+            FRAME,
+            {"topic": topic, "partition": Extract(topic, PARTITION)},
+            kinds=("TOPIC_MIGRATED",),
+            when=when,
+        ),
     )
 
 
@@ -109,6 +147,20 @@ CALLS = (
         )
     ),
     *(row for kind, field in OF_TOPICS.items() for row in _topic_rows(kind, f"command.{field}.topic")),
+    *(_topic_list(*place) for place in TOPIC_LISTS),
+    *_migrated(0, "producer"),
+    *_migrated(1, "consumer", "group_id"),
+    *_topic_rows(
+        "END_TXN_ON_SUBSCRIPTION",
+        f"{ENDED_SUBSCRIPTION}.topic",
+        group_id=f"{ENDED_SUBSCRIPTION}.subscription",
+    ),
+    Rows(
+        "calls",
+        FRAME,
+        {"group_id": "command.addSubscriptionToTxn.subscription[0].subscription"},
+        kinds=("ADD_SUBSCRIPTION_TO_TXN",),
+    ),
     Rows("calls", FRAME, {"client": "command.producer.producer_name"}, kinds=("PRODUCER",)),
     Rows("calls", FRAME, {"client": "command.producer_success.producer_name"}, kinds=("PRODUCER_SUCCESS",)),
     Rows(

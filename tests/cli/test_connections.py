@@ -28,6 +28,7 @@ def test_pulsar(fixtures: Path) -> None:
         "topic": topic,
         "name": "standalone-0-1",
         "messages": 4,
+        "sends": 1,
         "receipts": 1,
         "errors": 0,
     }

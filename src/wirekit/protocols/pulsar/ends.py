@@ -15,12 +15,17 @@ MOST_ENDS = 10_000
 
 @dataclass(slots=True)
 class Producer:
-    """A producer; ``messages`` counts messages, also in batches, and ``receipts`` the confirmed ones."""
+    """A producer.
+
+    ``sends`` counts SENDs, and ``receipts`` and ``errors`` their responses. A SEND carries a batch of ``messages``, one
+    message, or a chunk of one; a chunked message counts with its last chunk.
+    """
 
     producer_id: int
     topic: str | None = None
     name: str | None = None
     messages: int = 0
+    sends: int = 0
     receipts: int = 0
     errors: int = 0
 
@@ -94,6 +99,7 @@ class Ends:
                 self._of("producers", request.producer_id).name = content.producer_name
             case "SEND":
                 producer = self._of("producers", content.producer_id)
+                producer.sends += 1
                 if _completes(entry):
                     producer.messages += content.num_messages or 1
             case "SEND_RECEIPT":

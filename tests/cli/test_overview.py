@@ -90,6 +90,16 @@ def test_errors_by_name_and_libraries(fixtures: Path) -> None:
     assert [each["group_id"] for each in pulsar["groups"]] == ["excl", "sub-Failover", "sub-Shared", "sub-KeyShared"]
 
 
+def test_software_of_clients_with_one_name_and_address() -> None:
+    counted = overview.Overview("a.pcap")
+    for number, library in enumerate(("Go", "Java", "C++", "Java", "")):
+        counted.software(f"c{number}", library, None)
+    counted.client("10.0.0.1", "", 9, [f"c{number}" for number in range(5)])
+    (client,) = counted.to_json()["clients"]
+    assert (client["software"], client["other_software"]) == ("Java", ["C++", "Go"])
+    assert overview._client_text(client) == "(no name) at 10.0.0.1 (Java and 2 more): 9 requests on 5 connections"
+
+
 def test_responses_without_their_request_are_reported_in_words(fixtures: Path) -> None:
     text = run("inspect", "--output", "text", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
     assert "  not decoded    2 responses whose request was before the capture\n" in text

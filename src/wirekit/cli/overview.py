@@ -160,10 +160,10 @@ class Overview:
         """Counts a violation of a rule."""
         self._violations[link.protocol, violation.rule.name, violation.rule.severity] += 1
 
-    def _software_of(self, client: _Client) -> str | None:
-        """The client software that most connections of a client report."""
+    def _software_of(self, client: _Client) -> list[str]:
+        """The software that connections of a client report, that of most connections first."""
         counts = Counter(self._software[each] for each in client.connections if each in self._software)
-        return min(counts, key=lambda name: (-counts[name], name), default=None)
+        return sorted(counts, key=lambda name: (-counts[name], name))
 
     def latencies(self) -> Iterator[array[int]]:
         """Microseconds of each response, by API and version in the order of ``to_json``."""
@@ -178,9 +178,11 @@ class Overview:
                     "address": host or None,
                     "connections": len(client.connections),
                     "requests": client.requests,
-                    "software": self._software_of(client),
+                    "software": next(iter(software), None),
+                    "other_software": software[1:],
                 }
                 for (host, name), client in sorted(self._clients.items(), key=lambda each: (-each[1].requests, each[0]))
+                for software in [self._software_of(client)]
             ],
             "topics": [
                 {
@@ -277,7 +279,8 @@ def _listed(title: str, entries: list[Mapping[str, Any]], text: Callable[[Mappin
 
 def _client_text(each: Mapping[str, Any]) -> str:
     who = f"{each['client'] or '(no name)'} at {each['address']}" if each["address"] else OTHERS
-    software = f" ({each['software']})" if each["software"] else ""
+    more = f" and {len(each['other_software'])} more" if each["other_software"] else ""
+    software = f" ({each['software']}{more})" if each["software"] else ""
     return f"{who}{software}: {plural(each['requests'], 'request')} on {plural(each['connections'], 'connection')}"
 
 

@@ -185,8 +185,13 @@ CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]]
     ),
     "answer_without_request": (
         [*connect(), *producer()],
-        [[s("SUCCESS", request_id=10)], [s("ERROR", request_id=11, error=1, message="")]],
+        [[s("SUCCESS", request_id=9)], [s("ERROR", request_id=11, error=1, message="")]],
         [s("ERROR", request_id=NO_REQUEST, error=1, message=""), CLOSED_BY_BROKER],
+    ),
+    "answered_twice": (
+        [*connect(), *producer(), *lookup(12), c("LOOKUP", topic="t", request_id=13)],
+        [[s("SUCCESS", request_id=10)], [s("ERROR", request_id=10, error=1, message="")], [lookup(12)[1]]],
+        [*consumer(1, 13), lookup(13)[1], *producer(2, 10)],
     ),
     "answer_of_other_type": (
         [*connect(), producer()[0]],

@@ -34,7 +34,13 @@ from wirekit.wire import Bit, Bits, Bytes, Length, Struct, Switch, this, uint8
 
 PROTOCOLS = ["kafka", "pulsar", "joyqueue", "jmq4"]
 EXPECTED = {
-    "answer twice": {"answer_without_request", "response_without_request", "receipt_without_send", "one_way_answered"},
+    "answer twice": {
+        "answer_without_request",
+        "answered_twice",
+        "response_without_request",
+        "receipt_without_send",
+        "one_way_answered",
+    },
     "answer to nobody": {"answer_without_request", "response_without_request", "receipt_without_send"},
     "answers out of order": {"response_out_of_order"},
     "answer left out": {"response_out_of_order"},

@@ -106,16 +106,16 @@ def _of_command(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Even
     if frame.description.role == "request":
         yield Event("request", {"pair": _pair(api, number)})
     elif frame.request is None:
-        yield Event("answer to nothing", fields)
+        yield Event("answer to nothing", {"pair": _pair(api, number)})
     else:
         request_api = frame.request.description.api or ""
         usual = (*ANSWERS.get(request_api, (api,)), "ERROR")
         yield Event("answer", {"pair": _pair(request_api, number), "other": api not in usual})
 
 
-def _pair(request_api: str, number: int) -> tuple[str, int]:
+def _pair(api: str, number: int) -> tuple[str, int]:
     """The key that a request and its response share; requests of some kinds are numbered apart."""
-    return NUMBERED_APART.get(request_api, "id"), number
+    return NUMBERED_APART.get(api, "id"), number
 
 
 def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +208,7 @@ STEPS = (
     Step("server MESSAGE", "permits_of_messages", this.consumer_id, this.state - this.messages),
     Step("server MESSAGE", "delivered", DELIVERED, "delivered"),
     Step("request", "request", this.pair, "waiting"),
-    Step("answer", "request", this.pair, ABSENT),
+    Step("answer", "request", this.pair, "answered"),
     *(Step(f"{side} PING", "ping", side, this.time, when=(ABSENT, UNKNOWN)) for side in SIDES),
     Step("server PONG", "ping", "client", ABSENT),
     Step("client PONG", "ping", "server", ABSENT),
@@ -508,7 +508,17 @@ RULES = RuleSet(
             "answer to nothing",
             (ABSENT,),
             "request",
-            this.request_id,
+            this.pair,
+        ),
+        Rule(
+            "answered_twice",
+            "a request is answered once; brokers do send an ERROR after the response to GET_LAST_MESSAGE_ID",
+            f"{EARLIER}, Command Producer, request_id; {BROKER} 4.0.7, observed",
+            "answer to nothing",
+            ("answered",),
+            "request",
+            this.pair,
+            severity="warning",
         ),
         Rule(
             "answer_of_other_type",

@@ -86,8 +86,9 @@ def test_a_refused_step_of_a_transaction_has_its_error(request_api: str) -> None
 def test_a_producer_that_waits_is_answered_again() -> None:
     request, granted = producer()
     waits = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=False)
-    calls = tables([request, waits, granted])["calls"][1:]
-    assert [(call["api"], call["outcome"]) for call in calls] == [
-        ("PRODUCER", "answered"),
-        ("PRODUCER_SUCCESS", "repeated"),
+    rows = tables([request, waits, granted])
+    assert [(call["api"], call["outcome"], call["topic"]) for call in rows["calls"][1:]] == [
+        ("PRODUCER", "answered", "t"),
+        ("PRODUCER_SUCCESS", "repeated", "t"),
     ]
+    assert [row["topic"] for row in rows["call_topics"]] == ["t", "t"]

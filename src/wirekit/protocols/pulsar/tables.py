@@ -147,6 +147,7 @@ CALLS = (
         )
     ),
     *(row for kind, field in OF_TOPICS.items() for row in _topic_rows(kind, f"command.{field}.topic")),
+    *_topic_rows("PRODUCER_SUCCESS", Asked("command.producer.topic")),
     *(_topic_list(*place) for place in TOPIC_LISTS),
     *_migrated(0, "producer"),
     *_migrated(1, "consumer", "group_id"),

@@ -38,6 +38,18 @@ def send(number: int, content: dict[str, Any] | None = None, producer: int = 1, 
     return c("SEND", content or entry(), producer_id=producer, sequence_id=number, **more)
 
 
+def replicated(number: int, position: str, **metadata: Any) -> SentFrame:
+    """A message that a replicator sends, with its position in the source cluster."""
+    properties = [{"key": "__MSG_PROP_REPL_SOURCE_POSITION", "value": position}]
+    content = entry(sequence_id=number, replicated_from="west", properties=properties, **metadata)
+    return send(number, content, marker=True if "marker_type" in metadata else None)
+
+
+def sent_from(ledger: int, number: int, producer: int = 1) -> SentFrame:
+    """The receipt of a replicated message."""
+    return s("SEND_RECEIPT", producer_id=producer, sequence_id=ledger, highest_sequence_id=number)
+
+
 def receipt(number: int, producer: int = 1) -> SentFrame:
     return s("SEND_RECEIPT", producer_id=producer, sequence_id=number)
 

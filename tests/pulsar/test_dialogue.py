@@ -7,7 +7,22 @@ from collections.abc import Iterable
 import pytest
 
 import wirekit
-from tests.pulsar.commands import c, connect, consumer, entry, flow, lookup, message, producer, receipt, s, send
+from tests.pulsar.commands import (
+    batch,
+    c,
+    connect,
+    consumer,
+    entry,
+    flow,
+    lookup,
+    message,
+    producer,
+    receipt,
+    replicated,
+    s,
+    send,
+    sent_from,
+)
 from tests.rules.conversations import SentFrame
 from wirekit.capture.links import Link
 from wirekit.conversation import Conversation, Frame, Quarantined
@@ -67,6 +82,33 @@ PAIRS = {
         {1: 0},
     ),
     "a producer that waits to be the only one": ([producer()[0], NOT_READY, producer()[1]], {1: 0, 2: 0}),
+    "replicated messages and a marker (4.0.7)": (
+        [
+            replicated(0, "298:0"),
+            replicated(0, "298:2", marker_type=10),
+            replicated(0, "298:3"),
+            sent_from(298, 0),
+            receipt(0),
+            sent_from(298, 3),
+        ],
+        {3: 0, 4: 1, 5: 2},
+    ),
+    "replicated messages to a broker before 4.0": (
+        [replicated(0, "298:0"), replicated(0, "298:1"), replicated(7, "298:2"), receipt(0), receipt(0), receipt(7)],
+        {3: 0, 4: 1, 5: 2},
+    ),
+    "a property that is no position": (
+        [replicated(3, "298"), replicated(4, "1:x"), receipt(4), receipt(3)],
+        {2: 1, 3: 0},
+    ),
+    "a batch that failed": (
+        [
+            send(0, batch(5), highest_sequence_id=4),
+            send(5),
+            s("SEND_ERROR", producer_id=1, sequence_id=4, error=2, message=""),
+        ],
+        {2: 0},
+    ),
     "a broker that closes a producer": (
         [c("GET_SCHEMA", topic="t", request_id=0), s("CLOSE_PRODUCER", producer_id=1, request_id=0)],
         {},

@@ -14,7 +14,8 @@ from tests.conftest import FIXTURES
 from tests.road.law import by_columns, by_objects
 from tests.rules.conversations import broken, captured, names, violations
 
-CAPTURES = sorted((FIXTURES / "pulsar" / "broker").glob("*.pcap"))
+BROKER = FIXTURES / "pulsar" / "broker"
+CAPTURES = sorted(path for path in BROKER.glob("*.pcap") if path.with_suffix(".messages.jsonl").exists())
 JAVA, CPP_AND_GO = (next(path for path in CAPTURES if path.stem == name) for name in ("java-3.0.7", "cpp-go-4.0.7"))
 each_capture = pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 ALIKE = ("topic", "key", "value", "event_time_ms", "sequence_id", "producer", "properties")
@@ -109,6 +110,17 @@ def test_producers_that_wait_and_are_fenced() -> None:
 
 def test_a_broker_answers_twice_for_a_compacted_topic() -> None:
     assert [each for each in broken(CPP_AND_GO) if each] == [["answered_twice", "answered_twice"]]
+
+
+def test_receipts_of_a_replicator_name_the_position_in_the_source_cluster() -> None:
+    path = BROKER / "replication-4.0.7.pcap"
+    calls = [row for row in wirekit.read(path, "calls").read_all().to_pylist() if row["api"].startswith("SEND")]
+    assert len(calls) == 15
+    assert {(row["api"], row["outcome"]) for row in calls} == {("SEND", "answered")}
+    assert max(row["latency_us"] for row in calls) < 110_000
+    assert [row["messages"] for row in calls if row["messages"]] == [6, 6, 6]  # the others are markers
+    assert broken(path) == [[]]
+    assert by_columns(path, window=5000) == by_objects(path)
 
 
 @each_capture

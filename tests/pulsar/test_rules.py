@@ -17,8 +17,10 @@ from tests.pulsar.commands import (
     message,
     producer,
     receipt,
+    replicated,
     s,
     send,
+    sent_from,
 )
 from tests.rules.conversations import SentFrame, excused, joined_late, names, violations
 from wirekit.protocols.pulsar.rules import PONG_WITHIN_US, RULES
@@ -107,7 +109,15 @@ CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]]
     "sequence_id_goes_back": (
         [*connect(), *producer(), send(0), send(4)],
         [[send(3)], [send(4)]],
-        [send(5, is_chunk=True), send(5, is_chunk=True), send(6), *closed(), *producer(1, 11), send(0)],
+        [
+            send(5, is_chunk=True),
+            send(5, is_chunk=True),
+            send(6),
+            replicated(2, "7:0"),
+            *closed(),
+            *producer(1, 11),
+            send(0),
+        ],
     ),
     "send_too_large": (
         [*connect(max_message_size=100), *producer()],
@@ -127,7 +137,10 @@ CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]]
     "receipt_without_send": (
         [*connect(), *producer(), send(0), receipt(0)],
         [[receipt(0)], [receipt(1)], [s("SEND_ERROR", producer_id=2, sequence_id=0, error=1, message="")]],
-        [send(1, is_chunk=True), send(1, is_chunk=True), receipt(1), receipt(1)],
+        [
+            *(send(1, is_chunk=True), send(1, is_chunk=True), receipt(1), receipt(1)),
+            *(replicated(0, "7:0"), replicated(0, "7:1", marker_type=10), sent_from(7, 0), receipt(0)),
+        ],
     ),
     "message_without_consumer": (
         [*connect(), *consumer(), flow(9), flow(9, 2)],

@@ -26,7 +26,7 @@ from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.calls import Calls
 from wirekit.pipeline.folders import folder
 
-VERSION = 2
+VERSION = 3
 STATE = "state"
 """The folder of such files in a lake."""
 SCHEMA = pa.schema(

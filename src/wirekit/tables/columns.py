@@ -342,7 +342,12 @@ _OFFSETS = (
     Column("topic", TEXT, "topic"),
     Column("partition", INT, "partition"),
     Column("log_offset", BIGINT, "the position: the next offset to read (Kafka), the acknowledged index (JMQ4)"),
-    Column("message_id", TEXT, "`ledger:entry` of the acknowledged message (Pulsar)"),
+    Column(
+        "message_id",
+        TEXT,
+        "`ledger:entry` of the acknowledged message, or of the batch that contains it (Pulsar); an acknowledgment in a "
+        "transaction counts once this is committed",
+    ),
     Column("cumulative", BOOLEAN, "whether all earlier messages are acknowledged too (Pulsar); null elsewhere"),
     Column("metadata", TEXT, "metadata stored by the consumer"),
     Column("commit_time", MILLIS, "commit time stated by the protocol"),

@@ -10,7 +10,7 @@ import binascii
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from wirekit.conversation import CALL, OTHER_SIDES, Description, Dialogue, Frame, Message, Skipped
 from wirekit.engine import Decoded
@@ -126,6 +126,8 @@ SIZE_BYTES = 4
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
 """Maximum bytes of chunks of incomplete messages; the message whose last chunk is oldest is given up first."""
 MOST_CHUNKED = 10_000
+SOURCE_POSITION = "__MSG_PROP_REPL_SOURCE_POSITION"
+"""The property in which a replicator stores ledger and entry of a message in its source cluster."""
 MOST_SENDS = 1 << 16
 LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
 """The largest frame limit in bytes; a broker that announces larger messages does not raise it further."""
@@ -146,7 +148,9 @@ class PulsarDialogue(Dialogue):
         self._chunks: OrderedDict[tuple[str, int, str], list[bytes]] = OrderedDict()
         self._bad_chunks: set[tuple[str, int, str]] = set()  # messages with a chunk that failed a check
         self._chunks_size = 0  # bytes in all chunks
-        self._sends: OrderedDict[tuple[Any, ...], tuple[int, int]] = OrderedDict()
+        # By the ids that a SEND and its receipt share: the numbers of both, and other ids that a response may have.
+        self._sends: OrderedDict[tuple[Any, ...], tuple[int, int, tuple[tuple[Any, ...], ...]]] = OrderedDict()
+        self._other_ids: dict[tuple[Any, ...], dict[tuple[Any, ...], None]] = {}  # {other ids: ids in order of SENDs}
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """The command and request id; a command without an id is linked by its producer, consumer or topic."""
@@ -166,7 +170,7 @@ class PulsarDialogue(Dialogue):
         role, link = LINKED[api]
         asker = side if role == "request" else OTHER_SIDES[side]
         if link == "send":
-            return Description(api, None, None, role, pair=self._sent(role, content))
+            return Description(api, None, None, role, pair=self._sent(role, content, decoded.value.get("entry")))
         return Description(api, None, None, role, pair=(link, asker))
 
     def _numbered(self, api: str, request_id: int) -> Hashable:
@@ -175,11 +179,26 @@ class PulsarDialogue(Dialogue):
             return "lookup", request_id
         return pair
 
-    def _sent(self, role: str, content: Any) -> Hashable:
+    def _sent(self, role: str, content: Any, entry: Any) -> Hashable:
         """The key of a SEND and its receipt; chunks of a message share a sequence id; receipts come in turn."""
-        ids = (content.get("producer_id"), content.get("sequence_id")) if content is not None else ()
-        requests, responses = self._sends.get(ids, (0, 0))
+        ids = self._ids(role, content, entry) if content is not None else ()
+        requests, responses, _ = self._sends.get(ids, (0, 0, ()))
         return "send", *ids, requests if role == "request" else responses
+
+    def _ids(self, role: str, content: Any, entry: Any) -> tuple[Any, ...]:
+        """What a SEND and its receipt share: producer and sequence id; of a replicated message, also its position.
+
+        The receipt of a replicated message has its ledger and entry in the source cluster as ``sequence_id`` and
+        ``highest_sequence_id`` (``GeoReplicationProducerImpl.java`` since 4.0); brokers before 4.0 return the sequence
+        id. SEND_ERROR has the highest sequence id of a batch (``Producer.java``).
+        """
+        ids = content.get("producer_id"), content.get("sequence_id")
+        if role == "request":
+            return ids[0], *(source_position(entry) or ids[1:])
+        positioned = *ids, content.get("highest_sequence_id")
+        if positioned in self._sends:
+            return positioned
+        return ids if ids in self._sends else next(iter(self._other_ids.get(ids, ())), ids)
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
         self.effort += 3 * CALL  # a protobuf message takes about four times as long as fields at fixed places
@@ -200,7 +219,7 @@ class PulsarDialogue(Dialogue):
         request = command_of(frame.request.value) if frame.request is not None else None
         self.ends.observe(api, content, frame.value.get("entry"), request[1] if request is not None else None)
         if LINKED.get(api, ("", ""))[1] == "send":
-            self._count(frame, (content.get("producer_id"), content.get("sequence_id")))
+            self._count(frame, content)
         elif api == "CONNECTED" and (content.max_message_size or 0) > 0:
             self._agree(content.max_message_size)
         elif api == "PRODUCER_SUCCESS" and content.producer_ready is False and frame.request is not None:
@@ -217,8 +236,8 @@ class PulsarDialogue(Dialogue):
     def usual(self) -> bool:
         """Whether no message waits for chunks, and each SEND without a receipt is a waiting request."""
         return not self._chunks and all(
-            ("send", *ids, number) in self.requests
-            for ids, (requests, responses) in self._sends.items()
+            len(ids) == 2 and ("send", *ids, number) in self.requests
+            for ids, (requests, responses, _) in self._sends.items()
             for number in range(responses, requests)
         )
 
@@ -243,21 +262,35 @@ class PulsarDialogue(Dialogue):
         """Versions, producers, consumers and lookups of the connection."""
         return self.ends.to_json()
 
-    def _count(self, frame: Frame, ids: tuple[Any, ...]) -> None:
+    def _count(self, frame: Frame, content: Any) -> None:
         if self.requests.one_sided:
             self._sends.clear()
+            self._other_ids.clear()
             return
-        requests, responses = self._sends.get(ids, (0, 0))
+        ids = cast("tuple[Any, ...]", frame.description.pair)[1:-1]  # as in ``_sent``
+        requests, responses, others = self._sends.get(ids, (0, 0, ()))
         if frame.description.role == "request":
             requests += 1
+            if not others:
+                numbers = dict.fromkeys(content.get(name) for name in ("sequence_id", "highest_sequence_id"))
+                others = tuple((ids[0], each) for each in numbers if each is not None and (ids[0], each) != ids)
+                for each in others:
+                    self._other_ids.setdefault(each, {})[ids] = None
         else:
             responses += 1
         if responses < requests:
-            self._sends[ids] = (requests, responses)
+            self._sends[ids] = (requests, responses, others)
             if len(self._sends) > MOST_SENDS:
-                self._sends.popitem(last=False)
-        else:
-            self._sends.pop(ids, None)
+                self._forget(*self._sends.popitem(last=False))
+        elif ids in self._sends:
+            self._forget(ids, self._sends.pop(ids))
+
+    def _forget(self, ids: tuple[Any, ...], counts: tuple[int, int, tuple[tuple[Any, ...], ...]]) -> None:
+        for each in counts[2]:
+            same = self._other_ids.get(each, {})
+            same.pop(ids, None)
+            if not same:
+                self._other_ids.pop(each, None)
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         entry = getattr(frame.value, "entry", None)
@@ -365,6 +398,18 @@ def command_of(value: Any) -> tuple[str, Any] | None:
         return None
     field = COMMAND_FIELDS.get(kind)
     return kind.symbol or str(int(kind)), None if field is None else getattr(command, field)
+
+
+def source_position(entry: Any) -> tuple[int, int] | None:
+    """Ledger and entry of a replicated message in its source cluster; None for other messages and for markers."""
+    metadata = entry.get("metadata") if entry is not None else None
+    if metadata is None or metadata.marker_type is not None:
+        return None
+    position = next((pair.value for pair in metadata.properties if pair.key == SOURCE_POSITION), None)
+    numbers = [] if position is None else [whole_number(part) for part in str(position).split(":")]
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+        return None
+    return numbers[0], numbers[1]
 
 
 def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, payload: _Payload) -> Iterator[Message]:

@@ -1,6 +1,7 @@
 """The pairing of Pulsar commands, as data; ``dialogue`` has the same rules and the unusual cases.
 
-The dialogue handles ERROR, which may answer a lookup or another request, and a producer that has to wait.
+The dialogue handles ERROR, which may answer a lookup or another request, a producer that has to wait, and responses to
+SENDs by another number than the sequence id.
 """
 
 from __future__ import annotations

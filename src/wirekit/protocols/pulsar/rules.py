@@ -16,7 +16,7 @@ from typing import Any
 
 from wirekit.conversation import OTHER_SIDES, SIDES, Frame
 from wirekit.errors import Limit
-from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, NUMBERED_APART, UNPAIRED, command_of
+from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, NUMBERED_APART, UNPAIRED, command_of, source_position
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
 from wirekit.wire import this
@@ -83,7 +83,10 @@ def events(frame: Frame) -> Iterator[Event]:
     fields = dict(content.items()) if content is not None else {}
     fields["since"] = SINCE.get(api)
     yield from _of_command(frame, api, fields)
-    yield Event(f"{frame.side} {api}", _completed(frame, api, fields))
+    fields = _completed(frame, api, fields)
+    yield Event(f"{frame.side} {api}", fields)
+    if api == "SEND" and not fields.get("replicated"):
+        yield Event(f"{frame.side} SEND with its own number", fields)
     yield from _outcome(frame, api, fields)
     if content is None and error is not None:
         yield Event(LOST)
@@ -124,9 +127,25 @@ def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]
         fields["protocol_version"] = fields.get("protocol_version") or 0
         fields["max_message_size"] = fields.get("max_message_size") or MAX_MESSAGE_SIZE
     entry = frame.value.get("entry")
+    if api in ("SEND", "SEND_RECEIPT", "SEND_ERROR"):
+        fields["sent"] = _sent(frame if api == "SEND" else frame.request, fields)
     if api in ("SEND", "MESSAGE") and entry is not None:
         fields.update(_of_entry(frame.value, entry, fields))
     return fields
+
+
+def _sent(send: Frame | None, fields: dict[str, Any]) -> tuple[Any, ...]:
+    """What a SEND and its response share: the producer, and the sequence id or the position in the source cluster.
+
+    Args:
+        send: the SEND, or None for a response to an unknown one.
+        fields: the fields of the SEND or of the response.
+    """
+    command = command_of(send.value) if send is not None else None
+    if send is None or command is None or command[1] is None:
+        return fields.get("producer_id"), fields.get("sequence_id")
+    content = command[1]
+    return content.get("producer_id"), *(source_position(send.value.get("entry")) or (content.get("sequence_id"),))
 
 
 def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -142,6 +161,7 @@ def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
         "announced": announced,
         "messages": unacknowledged if acknowledged else batch,
         "single": fields.get("is_chunk") is not True,
+        "replicated": metadata is not None and metadata.replicated_from is not None,
         "broker_entry": entry.get("broker_entry_metadata") is not None,
         "ledger": message_id.ledgerId if message_id is not None else None,
         "entry": message_id.entryId if message_id is not None else None,
@@ -175,7 +195,7 @@ def _life(table: str, key: Any, make: str, close: str) -> tuple[Step, ...]:
 
 PRODUCER = ("producer", this.producer_id)
 CONSUMER = ("consumer", this.consumer_id)
-SENT = (this.producer_id, this.sequence_id)
+SENT = this.sent
 DELIVERED = (this.consumer_id, this.ledger, this.entry)
 
 STEPS = (
@@ -196,7 +216,7 @@ STEPS = (
     Step("client PRODUCER", "producer_closed_in_frame", this.producer_id, ABSENT),
     Step("client SUBSCRIBE", "consumer_closed_in_frame", this.consumer_id, ABSENT),
     Step("client PRODUCER", "last_sequence_id", this.producer_id, ABSENT),
-    Step("client SEND", "last_sequence_id", this.producer_id, this.sequence_id),
+    Step("client SEND with its own number", "last_sequence_id", this.producer_id, this.sequence_id),
     Step("server SEND_ERROR", "last_sequence_id", this.producer_id, UNKNOWN),
     Step("client SEND", "sends_waiting", SENT, this.state + 1),
     Step(("server SEND_RECEIPT", "server SEND_ERROR"), "sends_waiting", SENT, this.state - 1),
@@ -362,9 +382,9 @@ RULES = RuleSet(
         ),
         Rule(
             "sequence_id_goes_back",
-            "sequence ids of a producer rise; the chunks of a message share one",
+            "sequence ids of a producer rise; chunks of a message share one, and replicators keep those of the source",
             f"{EARLIER}, Command Send, sequence_id",
-            "client SEND",
+            "client SEND with its own number",
             (this.sequence_id < this.state) | ((this.sequence_id == this.state) & this.single),
             "last_sequence_id",
             this.producer_id,
@@ -397,8 +417,8 @@ RULES = RuleSet(
         ),
         Rule(
             "receipt_without_send",
-            "SEND_RECEIPT and SEND_ERROR answer a SEND by producer and sequence id, once",
-            f"{SPECIFICATION}, Command SendReceipt",
+            "SEND_RECEIPT and SEND_ERROR answer a SEND once, by producer and sequence id, or its source position",
+            f"{SPECIFICATION}, Command SendReceipt; {BROKER}, GeoReplicationProducerImpl",
             ("server SEND_RECEIPT", "server SEND_ERROR"),
             (0,),
             "sends_waiting",

@@ -9,6 +9,7 @@ Keys under ``kafka.``:
                                       magic 1 before the layout of magic 0, which 0.9 reads
 ``request_header``, ``response_header``    the fixed fields at the head of a frame
 ``client_header``                          those of a request, and the client id
+``client_software``                   the rest of an ApiVersions request of v3 and later
 ``sasl_token``                        a raw token between SaslHandshake and the first request after it
 ``message_set``, ``message``          magic 0 and 1
 ``log_segment``, ``offset_index``, ``time_index``    files of a partition's directory
@@ -91,6 +92,11 @@ PROTOCOL = Protocol(
         "request_header": Layout(frames.REQUEST_HEADER, "size, API, version and correlation id of a request", PAGE),
         "client_header": Layout(frames.CLIENT_HEADER, "the same, and the client id", PAGE),
         "response_header": Layout(frames.RESPONSE_HEADER, "size and correlation id of a response", PAGE),
+        "client_software": Layout(
+            frames.CLIENT_SOFTWARE,
+            "what follows the client id in ApiVersions v3 and later, which newer clients send to any broker",
+            "Kafka 2.4 ApiVersionsRequest.json",
+        ),
         "sasl_token": Layout(
             frames.SASL_TOKEN, "a raw token of a SASL mechanism", "Kafka 0.10.2 SaslServerAuthenticator.java"
         ),

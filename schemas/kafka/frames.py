@@ -3,7 +3,8 @@
 A response names neither API nor version: it is read as the answer to the request with its correlation id.
 
 Source: specification page, "Common Request and Response Structure"; Kafka 0.10.2 ``RequestHeader.java``,
-``ResponseHeader.java``, ``SaslServerAuthenticator.java``; 0.8 ``ControlledShutdownRequest.scala``.
+``ResponseHeader.java``, ``SaslServerAuthenticator.java``; 0.8 ``ControlledShutdownRequest.scala``; 2.4
+``ApiVersionsRequest.json`` for the client's library.
 """
 
 from __future__ import annotations
@@ -14,7 +15,22 @@ from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.broker_apis import CONTROLLED_SHUTDOWN
 from wirekit.schemas.kafka.types import api_key, nullable_string
-from wirekit.wire import Const, If, Length, Struct, Switch, context, int16, int32, rest, this, unexplained
+from wirekit.wire import (
+    Const,
+    If,
+    Length,
+    String,
+    Struct,
+    Switch,
+    context,
+    int16,
+    int32,
+    rest,
+    this,
+    uint8,
+    unexplained,
+    varint32,
+)
 
 SIZE = "size" / Length(int32, frame=True)
 CLIENT_ID = "client_id" / nullable_string
@@ -42,6 +58,17 @@ SASL_TOKEN = Struct(
     "token" / rest(),
     name="SaslToken",
     doc="a token of the SASL mechanism; after SaslHandshake, or from the start with 0.9's GSSAPI",
+)
+
+CLIENT_SOFTWARE = Struct(
+    "header_tags" / Const(uint8, 0) * "the number of tagged fields of the header",
+    "name_size" / Length(varint32, "name", add=1),
+    "name" / String(),
+    "version_size" / Length(varint32, "version", add=1),
+    "version" / String(),
+    "tail" / rest() * "tagged fields, and fields that later versions add",
+    name="ClientSoftware",
+    doc="what follows the client id in ApiVersions v3 and later: the client's library",
 )
 
 REQUEST = Struct(

@@ -93,6 +93,37 @@ def only(tables: Tabled, table: str, **wanted: Any) -> dict[str, Any]:
     return row
 
 
+def test_a_newer_kafka_client_names_its_library() -> None:
+    path = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
+    tables, _ = follow_rows(read(path))
+    libraries = Counter(
+        (row["client"], row["client_software"], row["client_version"])
+        for row in tables["connections"]
+        if row["client_software"] or row["client"] == "rdkafka"
+    )
+    assert libraries == {("rdkafka", "librdkafka", "2.0.2"): 12}
+
+
+@pytest.mark.parametrize(
+    ("version", "body", "library"),
+    [
+        (3, "00 05 73617261 03 7631 00", ("sara", "v1")),
+        (5, "00 05 73617261 03 7631 0100ffff 00", ("sara", "v1")),  # v5 adds fields
+        (3, "00 05 73617261 00 00", (None, None)),  # a null version
+        (3, "00 05 7361", (None, None)),
+        (2, "00 05 73617261 03 7631 00", (None, None)),  # versions 1 and 2 name no library
+    ],
+)
+def test_the_library_of_a_kafka_client(version: int, body: str, library: tuple[str | None, str | None]) -> None:
+    request = bytes.fromhex(f"0012 {version:04x} 00000001 0002 6d65") + bytes.fromhex(body)
+    refusal = wirekit.encode(
+        "kafka.api_versions.response.v0", {"correlation_id": 1, "body": {"error_code": 35, "api_versions": []}}
+    )
+    tables, _ = follow_rows(stream(len(request).to_bytes(4, "big") + request, refusal), protocol="kafka")
+    connection = only(tables, "connections")
+    assert (connection["client"], connection["client_software"], connection["client_version"]) == ("me", *library)
+
+
 def test_a_request_and_its_answer_are_one_row_of_a_topic() -> None:
     request = {"acks": 1, "timeout": 9, "topic_data": []}
     for topic in ("a", "b"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirekit.protocols.kafka.reading import ENTRY_HEAD
+from wirekit.schemas.kafka.admin_apis import API_VERSIONS
 from wirekit.tables import (
     Asked,
     Elements,
@@ -24,6 +25,8 @@ NONE = 0
 UNKNOWN = -1
 """The number that stands for no offset or no time."""
 GROUPS = "__consumer_offsets"
+NAMES_LIBRARY = 3
+"""The first version of ApiVersions in which a client names its library."""
 
 
 def _error(path: str) -> dict[str, Value]:
@@ -72,6 +75,15 @@ CALLS = (
     Rows("calls", "*.response.v*", {"throttle_ms": "body.throttle_time_ms", **_error("body.error_code")}),
     Rows("calls", "create_topics.response.v*", {"error_text": "body.topic_errors[0].error_message"}),
     Rows("connections", ("*.request.v*", "request"), {"client": "client_id"}),
+    Rows(
+        "connections",
+        "request",
+        {
+            "client_software": Inside("body", "client_software", "name"),
+            "client_version": Inside("body", "client_software", "version"),
+        },
+        when=(this.api_key == API_VERSIONS.key) & (this.api_version >= NAMES_LIBRARY),
+    ),
 )
 
 CALL_TOPICS = (

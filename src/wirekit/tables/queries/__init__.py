@@ -37,7 +37,7 @@ def query(name: str) -> str:
     >>> from wirekit.tables.queries import query
     >>> print(query("client_libraries"))
     -- Client libraries and server software with versions.
-    -- Clients of Kafka 0.8 to 0.10 do not transmit them.
+    -- Kafka clients name theirs in ApiVersions requests of version 3 and later, which they send to old brokers, too.
     SELECT protocol, client_software, client_version, server_software, count(*) AS connections
     FROM connections
     WHERE client_software IS NOT NULL OR server_software IS NOT NULL

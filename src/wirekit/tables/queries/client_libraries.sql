@@ -1,5 +1,5 @@
 -- Client libraries and server software with versions.
--- Clients of Kafka 0.8 to 0.10 do not transmit them.
+-- Kafka clients name theirs in ApiVersions requests of version 3 and later, which they send to old brokers, too.
 SELECT protocol, client_software, client_version, server_software, count(*) AS connections
 FROM connections
 WHERE client_software IS NOT NULL OR server_software IS NOT NULL

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import wirekit
 from wirekit.cli import group, inspect, overview
 
 CAPTURES = ("jmq4-consume.pcap", "pulsar-consume.pcap", "kafka-0.10.2.2-2-produce.pcapng")
@@ -44,6 +45,19 @@ def test_counts_are_those_of_the_frames(capture: str, options: list[str], fixtur
     assert max([api["latency_ms"]["max"] for api in counted["apis"] if api["latency_ms"]], default=None) == max(
         latencies, default=None
     )
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_requests_without_a_response_are_counted(road: str, fixtures: Path) -> None:
+    """A broker that closes the connection upon a request leaves no other trace of its refusal."""
+    path = str(fixtures / "pcap" / "kafka-0.8.2.2-4-clients.pcapng")
+    calls = wirekit.read([path], table="calls", columns=["api", "outcome"]).read_all().to_pylist()
+    unanswered = Counter(call["api"] for call in calls if call["outcome"] == "unanswered")
+    apis = inspected(path, "--road", road)["apis"]
+    assert {api["api"]: api["unanswered"] for api in apis if api["unanswered"]} == unanswered == {"fetch": 2}
+    assert "\n                   unanswered ×2\n" in run("inspect", "--road", road, "--output", "text", path)
+    produced = inspected(str(fixtures / "pcap" / "kafka-0.8.2.2-2-produce.pcapng"), "--road", road)["apis"]
+    assert {api["api"]: api["unanswered"] for api in produced} == {"fetch": 2, "metadata": 0, "produce": 0}  # acks 0
 
 
 def ids(line: dict[str, Any]) -> tuple[str, int]:

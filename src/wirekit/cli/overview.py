@@ -33,7 +33,8 @@ MOST_ORDINALS = 1 << 20
 SIDE = 2 * ID_BYTES + 1
 """The place of the side in the id of a frame."""
 ENDS = ("client_address", "client_port", "server_address", "server_port")
-COUNTED = ("answered", "unanswered", "one_way", "event")
+UNANSWERED = "unanswered"
+COUNTED = ("answered", UNANSWERED, "one_way", "event")
 """Outcomes of rows that count as calls; the others are responses whose request is not known."""
 UNNAMED = "(unknown)"
 """The topic of messages whose topic is not in the capture."""
@@ -70,6 +71,7 @@ class _Calls:
     """Calls of one API and version; latencies in microseconds."""
 
     number: int = 0
+    unanswered: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     latencies: array[int] = field(default_factory=lambda: array("q"))
 
@@ -100,11 +102,22 @@ class Overview:
         self._slowest: list[tuple[int, int, tuple[Any, ...], dict[str, Any]]] = []
         self._violations: Counter[tuple[str, str, str]] = Counter()
 
-    def calls(self, key: Key, number: int, errors: Mapping[str, int], latencies: Iterable[int]) -> None:
-        """Adds calls of an API: their number, the number with each error, and the latencies of the answered ones."""
+    def calls(
+        self, key: Key, number: int, unanswered: int, errors: Mapping[str, int], latencies: Iterable[int]
+    ) -> None:
+        """Adds calls of an API.
+
+        Args:
+            key: the API.
+            number: how many calls.
+            unanswered: how many of them expect a response that was not captured.
+            errors: how many of them have each error.
+            latencies: the latencies of the answered ones, in microseconds.
+        """
         protocol, api, version = key
         calls = _of(self._calls, (protocol, api or "?", version), (protocol, OTHERS, None), _Calls)
         calls.number += number
+        calls.unanswered += unanswered
         calls.errors.update(errors)
         calls.latencies.extend(latencies)
 
@@ -205,6 +218,7 @@ class Overview:
                     "version": version,
                     "calls": calls.number,
                     "answered": len(calls.latencies),
+                    "unanswered": calls.unanswered,
                     "errors": dict(sorted(calls.errors.items(), key=lambda each: (-each[1], each[0]))),
                     "latency_ms": calls.milliseconds(),
                 }
@@ -307,7 +321,7 @@ def _slow_text(each: Mapping[str, Any]) -> str:
 
 
 def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
-    """One line per API and version, with calls and latencies in columns; its errors are below it."""
+    """One line per API and version, with calls and latencies in columns; errors and missing responses are below it."""
     if not apis:
         return
     columns = ("p50", "p95", "p99", "max")
@@ -323,3 +337,5 @@ def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
         yield "", f"{name:<{width}} {each['calls']:>{counted},} {numbers}".rstrip(), ""
         if each["errors"]:
             yield "", "  " + ", ".join(f"{error} ×{count:,}" for error, count in each["errors"].items()), "red"
+        if each["unanswered"]:
+            yield "", f"  unanswered ×{each['unanswered']:,}", "yellow"

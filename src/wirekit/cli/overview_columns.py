@@ -15,7 +15,7 @@ from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.filters_columns import Selected
 from wirekit.cli.frame_numbers import NumberedFrames, WindowItem
 from wirekit.cli.numbered import NOTHING
-from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNNAMED, Overview
+from wirekit.cli.overview import COUNTED, ENDS, MOST_SLOW, SIDE, UNANSWERED, UNNAMED, Overview
 from wirekit.cli.overview_objects import CallRows, answers_slowly
 from wirekit.cli.rule_checks import RuleChecks
 from wirekit.cli.rules_columns import RuleWindows
@@ -192,9 +192,14 @@ class _Counts:
         failed = rows.filter(pc.is_valid(rows["error"]))
         for protocol, name, version, error, number in _groups(failed, [*api, "error"], NUMBER):
             errors[protocol, name, version][error] = number
-        for protocol, name, version, number, latencies in _groups(rows, api, NUMBER, ("latency_us", "list")):
+        waiting = pc.equal(rows["outcome"], UNANSWERED).cast(pa.int64())
+        counts = NUMBER, ("waiting", "sum"), ("latency_us", "list")
+        for protocol, name, version, number, unanswered, latencies in _groups(
+            rows.append_column("waiting", waiting), api, *counts
+        ):
             latencies_us = array("q", latencies.values.drop_null().to_numpy().tobytes())
-            overview.calls((protocol, name or "", version), number, errors[protocol, name, version], latencies_us)
+            key = protocol, name or "", version
+            overview.calls(key, number, unanswered, errors[protocol, name, version], latencies_us)
         sent = pc.equal(pc.utf8_slice_codeunits(rows["call_id"], SIDE, SIDE + 1), "c")
         asks = pc.and_(sent, pc.not_equal(rows["outcome"], "event")).cast(pa.int64())
         of_client, client = rows.append_column("asks", asks), ["client_address", "client"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from wirekit.capture.endpoints import address_columns
 from wirekit.capture.links import Item, Link
 from wirekit.cli.numbered import Numbered
-from wirekit.cli.overview import COUNTED, UNNAMED, Overview
+from wirekit.cli.overview import COUNTED, UNANSWERED, UNNAMED, Overview
 from wirekit.conversation import Frame
 from wirekit.pipeline.calls import Calls, Emitted
 from wirekit.tables.records import Row
@@ -93,7 +93,8 @@ class CallRows:
         row["version"] = None if version is None or version >> INT_BITS not in (0, -1) else version
         latency, error = row.get("latency_us"), _text(row.get("error"))
         key = row["protocol"], _text(row["api"]) or "", row["version"]
-        overview.calls(key, 1, {} if error is None else {error: 1}, () if latency is None else (latency,))
+        errors = {} if error is None else {error: 1}
+        overview.calls(key, 1, row["outcome"] == UNANSWERED, errors, () if latency is None else (latency,))
         ends = address_columns(link.client, link.server)
         asks = row["outcome"] != "event" and row["call_id"].split("-")[1] == "c"
         overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))

@@ -29,6 +29,16 @@ def marker(number: int) -> Exchange:
     return Exchange(wirekit.encode("pulsar.frame", value), response)
 
 
+def replicated(number: int, ledger: int = 0) -> Exchange:
+    """A message from another cluster, and its receipt, which has the message's position there."""
+    request, response = (wirekit.to_json(wirekit.decode(each, "pulsar.frame").value) for each in send(number))
+    property_ = {"key": "__MSG_PROP_REPL_SOURCE_POSITION", "value": f"{ledger or number}:7"}
+    request["entry"]["metadata"]["properties"] = [property_]
+    del request["entry"]["checksum"]
+    response["command"]["send_receipt"] |= {"sequence_id": ledger or number, "highest_sequence_id": 7}
+    return Exchange(wirekit.encode("pulsar.frame", request), wirekit.encode("pulsar.frame", response))
+
+
 def unasked(number: int) -> Exchange:
     """A heartbeat, and a response to no request before its own."""
     request, response = heartbeat(number)
@@ -43,6 +53,7 @@ def twice(number: int) -> Exchange:
 
 IRREGULAR = {
     "marker": (send, marker),
+    "replicated": (send, replicated),
     "unasked": (heartbeat, unasked),
     "twice": (heartbeat, twice),
 }
@@ -73,3 +84,15 @@ def test_few_frames_are_left_to_objects(tmp_path: Path, received: list[bytes]) -
     path = connection(tmp_path / "copy.pcap", *[(side, data) for call in calls for side, data in enumerate(call)])
     by_columns(path, window=1 << 26)
     assert len(received) >= 2 * len(calls)
+
+
+def test_the_receipt_of_a_replicated_message_does_not_answer_the_send_with_its_number(tmp_path: Path) -> None:
+    calls = [CONNECT, *map(send, range(1, CALLS))]
+    first, second = replicated(CALLS, CALLS + 1), replicated(CALLS + 1, CALLS)
+    pieces = [(side, data) for call in calls for side, data in enumerate(call)]
+    pieces += [(0, first.request), (0, second.request), (1, second.response), (1, first.response)]
+    whole = packets(connection(tmp_path / "copy.pcap", *pieces, port=6650))
+    path = write(tmp_path / "copy.pcap", [each._replace(time_us=number * 100) for number, each in enumerate(whole)])
+    rows = assert_same(path)
+    assert sum("'latency_us': 100," in row for row in rows["calls"]) >= CALLS
+    assert sum("'latency_us': 300," in row for row in rows["calls"]) == 1

@@ -18,7 +18,7 @@ from wirekit.compiler.columns.ranges import CLEAN, scan_lists
 from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
 from wirekit.errors import WireError
-from wirekit.protocols.pulsar.dialogue import SIZE_BYTES, decoded_key
+from wirekit.protocols.pulsar.dialogue import SIZE_BYTES, SOURCE_POSITION, decoded_key
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS, SINGLE_METADATA
@@ -134,8 +134,19 @@ class _Entries:
             unusual = unusual | (self.scope.lengths(path) > 0)
         if self.command:
             unusual = unusual | (integers(self.scope.path(f"{self.command}.message_id.partition").array) < -1)
+        else:
+            unusual[self._replicated()] = True
         self.frames.doubted(self.frames, np.flatnonzero(unusual))
         return np.asarray(unusual)
+
+    def _replicated(self) -> NDArray[Any]:
+        """The frames with a position in a source cluster: the receipt has this position, not the sequence id."""
+        keys = self._metadata("properties.key")
+        if pa.types.is_null(keys.type):
+            return np.zeros(0, np.int64)
+        offsets = np.asarray(keys.offsets)
+        found = pc.equal(keys.values.slice(offsets[0], offsets[-1] - offsets[0]), SOURCE_POSITION)
+        return np.searchsorted(offsets - offsets[0], np.flatnonzero(np.asarray(found)), "right") - 1
 
     def _decompressed(
         self, payloads: pa.Array, compressed: NDArray[Any], compression: NDArray[Any]

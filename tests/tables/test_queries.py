@@ -254,6 +254,25 @@ def test_produced_messages_never_delivered_are_counted(duck: duckdb.DuckDBPyConn
     assert sum(row["messages"] for row in undelivered) == expected > 0
 
 
+def test_refused_messages_are_among_the_undelivered_ones() -> None:
+    """As a message that is too large: no consumer can receive it, because the broker did not store it."""
+    import duckdb
+
+    duck = duckdb.connect()
+    duck.execute(
+        "CREATE TABLE messages AS SELECT 'a' AS call_id, 't' AS topic, 'k' AS key, 5 AS time, * FROM (VALUES "
+        "('produced', 0, 'delivered'), ('fetched', 0, 'delivered'), ('produced', 0, 'waits'), "
+        "('produced', 1, 'large'), ('produced', 1, 'larger'), ('produced', NULL, 'refused')) "
+        "AS each(direction, partition, value)"
+    )
+    duck.execute(
+        "CREATE TABLE call_topics AS SELECT 'a' AS call_id, 't' AS topic, * FROM "
+        "(VALUES (0, NULL), (1, 'MESSAGE_TOO_LARGE'), (1, 'MESSAGE_TOO_LARGE'), (NULL, 'X')) AS each(partition, error)"
+    )
+    undelivered = {row["partition"]: (row["messages"], row["refused"]) for row in answers(duck, "undelivered")}
+    assert undelivered == {0: (1, 0), 1: (2, 2), None: (1, 1)}
+
+
 def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnection, files: Path) -> None:
     for row in answers(duck, "on_disk"):
         log = files / f"{row['topic']}-{row['partition']}" / f"{0:020}.log"

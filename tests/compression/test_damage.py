@@ -178,6 +178,12 @@ def test_noise(codec: str) -> None:
         ("lz4-frame", b"garbage", "a valid LZ4 frame, found LZ4F_decompress failed with code: ERROR_frameType_unknown"),
         ("kafka-lz4", b"garbage", "the magic 04224d18 of an LZ4 frame, found 67617262"),
         ("snappy", b"\x05\x10hell", "a valid snappy block, found snappy: corrupt input"),
+        (
+            "snappy",
+            compress("snappy-framed", b"hello"),
+            "one raw snappy block, found a stream of snappy's framing format",
+        ),
+        ("snappy", compress("xerial", b"hello"), "one raw snappy block, found a stream of snappy-java"),
         ("xerial", b"\x05\x10hello..", "the magic 82534e4150505900 of snappy-java's stream"),
         ("zstd", b"garbage", "the magic 28b52ffd of a zstd frame, found 67617262"),
         ("zip", b"garbage", "a zip entry, 504b0304, found 67617262"),

@@ -8,6 +8,10 @@ from wirekit.compression.output import KIB, Buffer, Codec, Decompression, Output
 from wirekit.compression.reading import View, integer, take
 from wirekit.errors import Limit, Misuse, WireError, Wrong
 
+_SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_STREAMS = {_SNAPPY_STREAM: "a stream of snappy's framing format", XERIAL_MAGIC: "a stream of snappy-java"}
+"""Beginnings of streams; none begins a valid block, because its first copy would be from before the data."""
 SNAPPY_BEST = 64
 """The most bytes that a tag of three bytes in a snappy block expands to."""
 
@@ -16,6 +20,9 @@ def _snappy_block(block: memoryview, output: Output, start: int = 0) -> None:
     """Decompresses one raw block, which begins at ``start`` of the input."""
     import cramjam
 
+    for beginning, name in _STREAMS.items():
+        if block[: len(beginning)] == beginning:
+            raise Wrong("one raw snappy block", name, offset=start)
     try:
         announced = cramjam.snappy.decompress_raw_len(block)
         output.announce(announced, most=len(block) * SNAPPY_BEST // 3)
@@ -35,7 +42,6 @@ def _snappy_compress(data: Buffer) -> bytes:
     return bytes(cramjam.snappy.compress_raw(data))
 
 
-XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 * KIB
 
@@ -85,7 +91,6 @@ def _kafka_snappy_decompress(data: memoryview, output: Output) -> None:
         _snappy_block(data, output)
 
 
-_SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
 _SNAPPY_CHUNK = 64 * KIB
 
 

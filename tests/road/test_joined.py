@@ -253,7 +253,7 @@ def test_the_first_bytes_of_both_sides_wait_until_a_window_ends(tmp_path: Path) 
     times = (0, 100, 200, 500, 9_000, 20_000, 20_100)
     path = write(tmp_path / "waits.pcap", [each._replace(time_us=at) for each, at in zip(late, times, strict=True)])
     rows = assert_same(path, windows=range(200, 900, 50))
-    assert any("before the first whole frame" in row for row in rows["quarantine"])
+    assert any("before the first recognised frame" in row for row in rows["quarantine"])
 
 
 def test_a_connection_with_many_requests_under_way_goes_by_columns_behind_them(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
 ENDED_INSIDE = "the connection or the capture ended inside a frame"
-BEFORE_FIRST = "before the first whole frame of the capture"
+BEFORE_FIRST = "before the first recognised frame of the capture"
 LEAST_OVERDUE_US = 100_000
 LEAST_OVERDUE_BYTES = 1 << 14
 """The least age, or the least distance in bytes to an answered request, of a request whose response is overdue."""

@@ -145,8 +145,8 @@ class _Entries:
         if pa.types.is_null(keys.type):
             return np.zeros(0, np.int64)
         offsets = np.asarray(keys.offsets)
-        found = pc.equal(keys.values.slice(offsets[0], offsets[-1] - offsets[0]), SOURCE_POSITION)
-        return np.searchsorted(offsets - offsets[0], np.flatnonzero(np.asarray(found)), "right") - 1
+        is_position = pc.equal(keys.values.slice(offsets[0], offsets[-1] - offsets[0]), SOURCE_POSITION)
+        return np.searchsorted(offsets - offsets[0], np.flatnonzero(np.asarray(is_position)), "right") - 1
 
     def _decompressed(
         self, payloads: pa.Array, compressed: NDArray[Any], compression: NDArray[Any]

@@ -596,6 +596,16 @@ class ResponseHeader(Fields):
     size: int
     correlation_id: int
 
+class ClientSoftware(Fields):
+    """what follows the client id in ApiVersions v3 and later, which newer clients send to any broker"""
+
+    header_tags: int
+    name_size: int
+    name: str
+    version_size: int
+    version: str
+    tail: bytes
+
 class SaslToken(Fields):
     """a raw token of a SASL mechanism"""
 

@@ -201,7 +201,7 @@ def test_windows_are_freed_without_the_garbage_collector(monkeypatch: pytest.Mon
 def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its request, or with its response, which may be in a later window."""
     path = write(tmp_path / "copy.pcap", DAMAGES["dropped"](packets(FIXTURES / "pcap" / capture), Random(1)))
-    use_windows(monkeypatch, 4000)
+    use_windows(monkeypatch, 16_000)
     count = len(frames(path, "objects").stdout.splitlines())
     for number in (1, 2, *range(3, count, count // 20 + 1), count):
         results = [frames(path, road, "--frame", str(number), "--output", "hexdump") for road in ("objects", "columns")]
@@ -216,7 +216,7 @@ def test_a_frame_has_the_same_number(capture: str, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("output", ["table", "json"])
 @pytest.mark.parametrize("option", ["--follow", "--connection"])
 def test_a_connection_has_the_same_number(option: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_windows(monkeypatch, 4000)
+    use_windows(monkeypatch, 16_000)
     names = set()
     for number in (1, 2, 24, 38):
         names.add(tuple(same_lines(frames, KAFKA, option, str(number), "--output", output)))
@@ -233,7 +233,7 @@ def test_a_cut_capture_is_reported_once(tmp_path: Path) -> None:
 
 def test_a_connection_with_missing_bytes_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = packets(KAFKA)
-    use_windows(monkeypatch, 4000)
+    use_windows(monkeypatch, 16_000)
     lost = [place for place, each in enumerate(capture) if tcp(each).payload][100::40]
     path = write(tmp_path / "lost.pcap", [each for place, each in enumerate(capture) if place not in lost])
     for number, gaps in {1: 1, 2: 4, 3: 0, 12: 1, 24: 1, 25: 0, 28: 1, 30: 1}.items():

@@ -23,6 +23,7 @@ from tests.pulsar.commands import (
     sent_from,
 )
 from tests.rules.conversations import SentFrame, excused, joined_late, names, violations
+from wirekit import rules
 from wirekit.protocols.pulsar.rules import PONG_WITHIN_US, RULES
 from wirekit.rules import rules_of
 
@@ -248,3 +249,11 @@ def test_a_violation_says_where_and_what() -> None:
     offset = sum(len(each.data) for each in [*connect(), *producer(), *closed()] if each.side == "client")
     assert (violation.side, violation.api, violation.frame, violation.offset) == ("client", "SEND", 7, offset)
     assert violation.found == "producer 1: closed"
+
+
+def test_a_response_without_request_is_noticed_after_many_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest answered requests are forgotten, but not that no request waits."""
+    monkeypatch.setattr(rules, "MOST_FACTS", 3)
+    answered = [frame for number in range(20, 30) for frame in lookup(number)]
+    frames = [*connect(), *answered, s("ERROR", request_id=99, error=1, message=""), lookup(29)[1]]
+    assert names(violations("pulsar", frames)) == ["answer_without_request", "answered_twice"]

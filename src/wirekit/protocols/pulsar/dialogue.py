@@ -148,7 +148,7 @@ class PulsarDialogue(Dialogue):
         self._chunks: OrderedDict[tuple[str, int, str], list[bytes]] = OrderedDict()
         self._bad_chunks: set[tuple[str, int, str]] = set()  # messages with a chunk that failed a check
         self._chunks_size = 0  # bytes in all chunks
-        # By the ids that a SEND and its receipt share: the numbers of both, and other ids that a response may have.
+        # {ids_of_send: numbers of SENDs and of their responses, other ids that a response may have}
         self._sends: OrderedDict[tuple[Any, ...], tuple[int, int, tuple[tuple[Any, ...], ...]]] = OrderedDict()
         self._other_ids: dict[tuple[Any, ...], dict[tuple[Any, ...], None]] = {}  # {other ids: ids in order of SENDs}
 
@@ -186,15 +186,15 @@ class PulsarDialogue(Dialogue):
         return "send", *ids, requests if role == "request" else responses
 
     def _ids(self, role: str, content: Any, entry: Any) -> tuple[Any, ...]:
-        """What a SEND and its receipt share: producer and sequence id; of a replicated message, also its position.
+        """The ``ids_of_send`` of a SEND, or of the one that a receipt or an error answers.
 
         The receipt of a replicated message has its ledger and entry in the source cluster as ``sequence_id`` and
         ``highest_sequence_id`` (``GeoReplicationProducerImpl.java`` since 4.0); brokers before 4.0 return the sequence
         id. SEND_ERROR has the highest sequence id of a batch (``Producer.java``).
         """
-        ids = content.get("producer_id"), content.get("sequence_id")
         if role == "request":
-            return ids[0], *(source_position(entry) or ids[1:])
+            return ids_of_send(content, entry)
+        ids = content.get("producer_id"), content.get("sequence_id")
         positioned = *ids, content.get("highest_sequence_id")
         if positioned in self._sends:
             return positioned
@@ -400,7 +400,12 @@ def command_of(value: Any) -> tuple[str, Any] | None:
     return kind.symbol or str(int(kind)), None if field is None else getattr(command, field)
 
 
-def source_position(entry: Any) -> tuple[int, int] | None:
+def ids_of_send(content: Any, entry: Any) -> tuple[Any, ...]:
+    """The producer and sequence id of a SEND; for a replicated message, the producer and ``_source_position``."""
+    return content.get("producer_id"), *(_source_position(entry) or (content.get("sequence_id"),))
+
+
+def _source_position(entry: Any) -> tuple[int, int] | None:
     """Ledger and entry of a replicated message in its source cluster; None for other messages and for markers."""
     metadata = entry.get("metadata") if entry is not None else None
     if metadata is None or metadata.marker_type is not None:

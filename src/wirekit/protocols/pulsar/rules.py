@@ -16,7 +16,7 @@ from typing import Any
 
 from wirekit.conversation import OTHER_SIDES, SIDES, Frame
 from wirekit.errors import Limit
-from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, NUMBERED_APART, UNPAIRED, command_of, source_position
+from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, NUMBERED_APART, UNPAIRED, command_of, ids_of_send
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
 from wirekit.wire import this
@@ -135,7 +135,7 @@ def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]
 
 
 def _sent(send: Frame | None, fields: dict[str, Any]) -> tuple[Any, ...]:
-    """What a SEND and its response share: the producer, and the sequence id or the position in the source cluster.
+    """The key of a SEND and its response.
 
     Args:
         send: the SEND, or None for a response to an unknown one.
@@ -144,8 +144,7 @@ def _sent(send: Frame | None, fields: dict[str, Any]) -> tuple[Any, ...]:
     command = command_of(send.value) if send is not None else None
     if send is None or command is None or command[1] is None:
         return fields.get("producer_id"), fields.get("sequence_id")
-    content = command[1]
-    return content.get("producer_id"), *(source_position(send.value.get("entry")) or (content.get("sequence_id"),))
+    return ids_of_send(command[1], send.value.get("entry"))
 
 
 def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +227,9 @@ STEPS = (
     Step("server MESSAGE", "permits_of_messages", this.consumer_id, this.state - this.messages),
     Step("server MESSAGE", "delivered", DELIVERED, "delivered"),
     Step("request", "request", this.pair, "waiting"),
-    Step("answer", "request", this.pair, "answered"),
+    Step("request", "answer", this.pair, ABSENT),
+    Step("answer", "request", this.pair, ABSENT),
+    Step("answer", "answer", this.pair, "given"),
     *(Step(f"{side} PING", "ping", side, this.time, when=(ABSENT, UNKNOWN)) for side in SIDES),
     Step("server PONG", "ping", "client", ABSENT),
     Step("client PONG", "ping", "server", ABSENT),
@@ -526,17 +527,18 @@ RULES = RuleSet(
             "a response has the id of an unanswered request",
             f"{EARLIER}, Command Producer, request_id",
             "answer to nothing",
-            (ABSENT,),
+            (this.state == ABSENT) & (this.other != "given"),
             "request",
             this.pair,
+            other=("answer", this.pair),
         ),
         Rule(
             "answered_twice",
             "a request is answered once; brokers do send an ERROR after the response to GET_LAST_MESSAGE_ID",
             f"{EARLIER}, Command Producer, request_id; {BROKER} 4.0.7, observed",
             "answer to nothing",
-            ("answered",),
-            "request",
+            ("given",),
+            "answer",
             this.pair,
             severity="warning",
         ),

@@ -94,7 +94,7 @@ PROTOCOL = Protocol(
         "response_header": Layout(frames.RESPONSE_HEADER, "size and correlation id of a response", PAGE),
         "client_software": Layout(
             frames.CLIENT_SOFTWARE,
-            "what follows the client id in ApiVersions v3 and later, which newer clients send to any broker",
+            "the bytes after the client id in ApiVersions v3 and later, which newer clients send to any broker",
             "Kafka 2.4 ApiVersionsRequest.json",
         ),
         "sasl_token": Layout(

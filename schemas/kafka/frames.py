@@ -68,7 +68,7 @@ CLIENT_SOFTWARE = Struct(
     "version" / String(),
     "tail" / rest() * "tagged fields, and fields that later versions add",
     name="ClientSoftware",
-    doc="what follows the client id in ApiVersions v3 and later: the client's library",
+    doc="the bytes after the client id in ApiVersions v3 and later: the client's library",
 )
 
 REQUEST = Struct(

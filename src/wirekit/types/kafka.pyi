@@ -597,7 +597,7 @@ class ResponseHeader(Fields):
     correlation_id: int
 
 class ClientSoftware(Fields):
-    """what follows the client id in ApiVersions v3 and later, which newer clients send to any broker"""
+    """the bytes after the client id in ApiVersions v3 and later, which newer clients send to any broker"""
 
     header_tags: int
     name_size: int

@@ -346,7 +346,7 @@ _OFFSETS = (
         "message_id",
         TEXT,
         "`ledger:entry` of the acknowledged message, or of the batch that contains it (Pulsar); an acknowledgment in a "
-        "transaction counts once this is committed",
+        "transaction takes effect when the transaction is committed",
     ),
     Column("cumulative", BOOLEAN, "whether all earlier messages are acknowledged too (Pulsar); null elsewhere"),
     Column("metadata", TEXT, "metadata stored by the consumer"),
